@@ -1,0 +1,40 @@
+#include "ebbtide/hardware.hpp"
+
+#include <algorithm>
+
+#include "ebbtide/error.hpp"
+
+namespace ebbtide {
+
+double HardwareModel::op_seconds(const OpCost& cost, Place place) const {
+  const bool host = place == Place::kHost;
+  const double flops_per_s = host ? host_flops_per_s : device_flops_per_s;
+  const double bytes_per_s = host ? host_memory_bytes_per_s : device_memory_bytes_per_s;
+  return op_overhead_s + std::max(cost.flops / flops_per_s, cost.memory_bytes / bytes_per_s);
+}
+
+const Rate& HardwareModel::rate(Lane lane) const {
+  switch (lane) {
+    case Lane::kD2h: return d2h;
+    case Lane::kH2d: return h2d;
+    case Lane::kNvmeWrite: return nvme_write;
+    case Lane::kNvmeRead: return nvme_read;
+    default: break;
+  }
+  contract_violated("a transfer lane", __FILE__, __LINE__, std::string(ebbtide::name(lane)));
+}
+
+HardwareModel generic_cpu_hardware() {
+  HardwareModel model;
+  model.name = "generic two-core CPU";
+  model.device_flops_per_s = 1e11;
+  model.device_memory_bytes_per_s = 1.5e10;
+  model.op_overhead_s = 5e-6;
+  model.d2h = model.h2d = {6e9, 2e-5};
+  model.nvme_write = model.nvme_read = {1e9, 2e-4};
+  model.host_flops_per_s = 2e10;
+  model.host_memory_bytes_per_s = 1.5e10;
+  return model;
+}
+
+}  // namespace ebbtide
