@@ -1,0 +1,117 @@
+// The training step of a Llama-family model as Programs over chunks of tokens.
+//
+// One sequence is one micro-step: forward and backward of seq_len tokens, whose gradients are sums
+// over its targets (not means). The optimizer is a program of its own, on the host: it divides by
+// the number of targets of the whole step, clips and updates. Letters as in kernels.hpp; chunk c
+// holds tokens [c C, min((c + 1) C, seq_len)).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ebbtide/program.hpp"
+#include "kernels/kernels.hpp"
+#include "src/model/config.hpp"
+
+namespace ebbtide::model {
+
+enum class ParameterRole : std::uint8_t { kMatrix, kNormWeight, kBias, kEmbedding };
+
+struct Parameter {
+  std::string name;         // the Hugging Face name
+  std::int32_t layer = -1;  // -1: not of a layer
+  std::int64_t rows = 0;    // matrices are (out, in); vectors have one row
+  std::int64_t cols = 0;
+  ParameterRole role = ParameterRole::kMatrix;
+
+  std::int64_t count() const { return rows * cols; }
+};
+// All parameters, embedding first, then layer by layer, final norm, head (absent when tied).
+std::vector<Parameter> parameters(const ModelConfig& config);
+
+// Where the values that live across steps stay.
+struct StatePlacement {
+  Tier parameters = Tier::kDevice;
+  Tier gradients = Tier::kDevice;
+  Tier optimizer = Tier::kHost;
+};
+
+struct StepShape {
+  std::int64_t seq_len = 0;
+  std::int64_t chunk_tokens = 0;
+  std::int64_t attention_group = 1;  // query chunks that share one pass over the keys
+  DType dtype = DType::kF32;         // of weights and activations: kF32 or kBf16
+
+  std::int64_t chunks() const { return (seq_len + chunk_tokens - 1) / chunk_tokens; }
+};
+
+enum class ActivationMode : std::uint8_t { kAuto, kKeep, kOffload, kRecompute };
+
+struct ActivationPolicy {
+  ActivationMode mode = ActivationMode::kAuto;
+  // Fraction of chunks whose norm outputs, q, k, v, mid-layer residual, gate and up are saved; the
+  // others are recomputed. Layer input, attention output and lse are always saved.
+  double saved_fraction = 1.0;
+  Reach reach = Reach::kAny;  // how far saved activations go
+};
+
+struct ParameterHomes {
+  Home weight;    // in the step's dtype; for fp32 it is also the master
+  Home master;    // fp32; the weight itself for fp32
+  Home gradient;  // fp32
+  Home m;         // fp32
+  Home v;         // fp32
+};
+
+// What the training loop writes before the optimizer program runs.
+struct OptimizerScalars {
+  double target_count = 0;  // of the whole step
+  double grad_clip = 0;     // 0: no clipping
+  std::int64_t step = 1;    // from 1
+  float learning_rate = 0;
+  float beta1 = 0.9F;
+  float beta2 = 0.95F;
+  float epsilon = 1e-8F;
+  float weight_decay = 0;  // for matrices and the embedding; norms and biases have none
+};
+
+struct ModelHomes {
+  HomeLayout layout;
+  std::vector<ParameterHomes> parameters;   // in the order of parameters()
+  std::vector<Home> sums_of_squares;        // one double a parameter, of its summed gradient
+  std::vector<Home> tokens;                 // by chunk, uint32, on the host; of the longest sequence
+  std::vector<Home> targets;                // by chunk, uint32, kIgnoredTarget for none
+  Home loss;                                // double on the host: sum over targets of a micro-step
+  Home scalars;                             // OptimizerScalars, on the host
+  Home gradient_norm;                       // double on the host: of the mean gradient, unclipped
+};
+ModelHomes lay_out_homes(const ModelConfig& config, const StepShape& longest,
+                         const StatePlacement& placement);
+
+enum class GradientStart : std::uint8_t { kZero, kAdd };    // kAdd: a later micro-step
+enum class NormPartials : std::uint8_t { kNone, kMake };    // kMake: the last micro-step
+
+struct MicroStep {
+  StepShape shape;
+  ActivationPolicy activations;
+  GradientStart gradients = GradientStart::kZero;
+  NormPartials norms = NormPartials::kMake;
+};
+
+using SharedKernels = std::shared_ptr<kernels::Kernels>;  // may be null: a program only to plan
+
+Program forward_backward_program(const ModelConfig& config, const ModelHomes& homes,
+                                 const MicroStep& step, SharedKernels device);
+// Loss alone.
+Program evaluation_program(const ModelConfig& config, const ModelHomes& homes,
+                           const StepShape& shape, SharedKernels device);
+Program optimizer_program(const ModelConfig& config, const ModelHomes& homes, DType dtype,
+                          SharedKernels host);
+
+// Chunk size for `--chunk-tokens auto`: a pure function of these.
+std::int64_t auto_chunk_tokens(const ModelConfig& config, std::int64_t seq_len, DType dtype);
+std::int64_t auto_attention_group(const ModelConfig& config, const StepShape& shape);
+
+}  // namespace ebbtide::model
