@@ -54,9 +54,8 @@ void Flags::count_or_auto(const FlagText& text, std::optional<std::int64_t>& tar
 }
 
 void Flags::rate(const FlagText& text, std::optional<double>& target) {
-  add(text, [&target, flag = text.name](const std::string& given) {
-    target = parse_rate(flag, given);
-  });
+  add(text,
+      [&target, flag = text.name](const std::string& given) { target = parse_rate(flag, given); });
 }
 
 void Flags::number(const FlagText& text, double& target, const NumberRange& range) {
@@ -77,9 +76,8 @@ void Flags::number_or_auto(const FlagText& text, std::optional<double>& target,
 }
 
 void Flags::seed(const FlagText& text, std::uint64_t& target) {
-  add(text, [&target, flag = text.name](const std::string& given) {
-    target = parse_seed(flag, given);
-  });
+  add(text,
+      [&target, flag = text.name](const std::string& given) { target = parse_seed(flag, given); });
 }
 
 void Flags::text(const FlagText& text, std::string& target) {
@@ -112,7 +110,8 @@ void Flags::paths(const FlagText& text, std::vector<std::filesystem::path>& targ
 
 void Flags::not_built(const FlagText& text, const std::string& part) {
   const CLI::callback_t refuse = [flag = text.name, part](const CLI::results_t&) -> bool {
-    throw Error(Errc::kNotBuilt, fmt::format("{} is not available in this version: {}", flag, part));
+    throw Error(Errc::kNotBuilt,
+                fmt::format("{} is not available in this version: {}", flag, part));
   };
   app_.add_option(text.name, refuse, text.help + " (not available in this version)")
       ->type_name(text.value)

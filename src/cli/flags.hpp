@@ -18,8 +18,8 @@ namespace ebbtide::cli {
 
 // What a flag is called, takes, says and does when it is not given.
 struct FlagText {
-  std::string name;      // "--seq-len"
-  std::string value;     // "N", "SIZE", ...; empty for a switch
+  std::string name;   // "--seq-len"
+  std::string value;  // "N", "SIZE", ...; empty for a switch
   std::string help;
   std::string fallback;  // the default, as printed
 };

@@ -44,8 +44,7 @@ std::string help() {
 }
 
 int dispatch(Arguments arguments) {
-  if (arguments.empty())
-    throw Error(Errc::kBadUsage, "no subcommand given; see ebbtide --help");
+  if (arguments.empty()) throw Error(Errc::kBadUsage, "no subcommand given; see ebbtide --help");
   const std::string& first = arguments.front();
   if (first == "--help" || first == "-h") {
     fmt::print("{}", help());

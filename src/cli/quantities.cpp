@@ -17,7 +17,8 @@ struct Unit {
 };
 constexpr std::array<Unit, 4> kSizeUnits{{{"", 0}, {"KiB", 10}, {"MiB", 20}, {"GiB", 30}}};
 constexpr std::array<Unit, 3> kCountUnits{{{"", 0}, {"K", 10}, {"M", 20}}};
-constexpr std::string_view kSizeHint = "sizes are whole numbers with KiB, MiB, GiB or no unit (bytes)";
+constexpr std::string_view kSizeHint =
+    "sizes are whole numbers with KiB, MiB, GiB or no unit (bytes)";
 constexpr std::string_view kCountHint =
     "counts are whole numbers with K (1024), M (1024 x 1024) or no unit";
 
@@ -35,8 +36,7 @@ Split split(std::string_view flag, std::string_view text, std::string_view hint)
   if (text.empty()) refuse(flag, text, fmt::format("is empty; {}", hint));
   if (text.front() == '-') refuse(flag, text, fmt::format("is negative; {}", hint));
   Split parts;
-  const auto [end, error] =
-      std::from_chars(text.data(), text.data() + text.size(), parts.number);
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), parts.number);
   if (error == std::errc::result_out_of_range) refuse(flag, text, "is past 2^63 - 1");
   if (error != std::errc()) refuse(flag, text, fmt::format("is not a number; {}", hint));
   parts.unit = text.substr(static_cast<std::size_t>(end - text.data()));

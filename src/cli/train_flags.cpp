@@ -21,10 +21,10 @@ constexpr NumberRange kBeta{.least = 0, .most = 0.9999999};
 constexpr NumberRange kPositive{.least = 0, .most = 1e6};
 
 void add_run(Flags& flags, TrainOptions& options) {
-  flags.text({"--model", "NAME|DIR",
-              "a built-in shape, or a directory with config.json and optionally safetensors",
-              "demo"},
-             options.model);
+  flags.text(
+      {"--model", "NAME|DIR",
+       "a built-in shape, or a directory with config.json and optionally safetensors", "demo"},
+      options.model);
   flags.paths({"--data", "PATH...", "training text (bytes are tokens) or .bin token files",
                "the project's own text"},
               options.data);
@@ -104,8 +104,8 @@ void add_memory(Flags& flags, TrainOptions& options) {
 }
 
 void add_planning(Flags& flags, train::PlanningOptions& planning) {
-  flags.count_or_auto({"--chunk-tokens", "N|auto", "tokens a chunk", "auto"},
-                      planning.chunk_tokens, kThings);
+  flags.count_or_auto({"--chunk-tokens", "N|auto", "tokens a chunk", "auto"}, planning.chunk_tokens,
+                      kThings);
   flags.count_or_auto(
       {"--attention-group", "N|auto", "query chunks that share one pass over the keys", "auto"},
       planning.attention_group, {.least = 1, .most = 4096});
@@ -121,30 +121,28 @@ void add_planning(Flags& flags, train::PlanningOptions& planning) {
   flags.choice({"--activation-tier", "auto|host|nvme", "how far activations go", "auto"},
                planning.activation_reach,
                {{"auto", Reach::kAny}, {"host", Reach::kHost}, {"nvme", Reach::kNvme}});
-  flags.count_or_auto(
-      {"--prefetch-distance", "N|auto", "chunk-steps ahead that a value is fetched; 0: when needed",
-       "auto"},
-      planning.prefetch_chunk_steps, {.least = 0, .most = 1 << 20});
+  flags.count_or_auto({"--prefetch-distance", "N|auto",
+                       "chunk-steps ahead that a value is fetched; 0: when needed", "auto"},
+                      planning.prefetch_chunk_steps, {.least = 0, .most = 1 << 20});
   flags.size({"--transfer-bucket-size", "SIZE|auto",
               "largest joined transfer in bytes; 0: every value travels alone", "auto"},
              planning.bucket_bytes, kOrOff);
 }
 
 void add_transfer(Flags& flags, train::TransferOptions& transfer) {
-  flags.choice({"--io-engine", "auto|uring|threads", "how swap files are read and written", "auto"},
-               transfer.io_engine,
-               {{"auto", IoEngine::kAuto},
-                {"uring", IoEngine::kUring},
-                {"threads", IoEngine::kThreads}});
+  flags.choice(
+      {"--io-engine", "auto|uring|threads", "how swap files are read and written", "auto"},
+      transfer.io_engine,
+      {{"auto", IoEngine::kAuto}, {"uring", IoEngine::kUring}, {"threads", IoEngine::kThreads}});
   flags.size({"--io-block-size", "SIZE", "largest transfer given to the kernel, bytes", "1MiB"},
              transfer.io_block_bytes, {.least = 4096, .most = 1 << 30});
   flags.count_or_auto({"--io-queue-depth", "N", "transfers in flight a direction", "16"},
                       transfer.io_queue_depth, {.least = 1, .most = 4096});
   flags.enable({"--verify-offload", "", "checksum every spilled block", "off"},
                transfer.offload_check, OffloadCheck::kChecksum);
-  flags.enable({"--poison-freed", "", "fill blocks that a value has left with NaN; for tests",
-                "off"},
-               transfer.freed_blocks, FreedBlocks::kPoison);
+  flags.enable(
+      {"--poison-freed", "", "fill blocks that a value has left with NaN; for tests", "off"},
+      transfer.freed_blocks, FreedBlocks::kPoison);
   flags.rate({"--link-bandwidth", "SIZE/s", "pace copies of the cpu device like a link", "none"},
              transfer.link_bytes_per_s);
 }
@@ -183,7 +181,9 @@ void add_not_built(Flags& flags) {
   flags.not_built({"--ranks", "N", "ranks to plan for", ""}, ranks);
 }
 
-[[noreturn]] void refuse(const std::string& message) { throw Error(Errc::kBadUsage, message); }
+[[noreturn]] void refuse(const std::string& message) {
+  throw Error(Errc::kBadUsage, message);
+}
 
 }  // namespace
 
@@ -213,8 +213,7 @@ void check_together(const TrainOptions& options) {
   }
   if (options.checkpoint.save.empty() && options.checkpoint.save_every > 0)
     refuse("--save-every needs --save");
-  if (options.checkpoint.save.empty() && options.checkpoint.keep > 0)
-    refuse("--keep needs --save");
+  if (options.checkpoint.save.empty() && options.checkpoint.keep > 0) refuse("--keep needs --save");
   if (options.evaluation.every > 0 && options.evaluation.data.empty())
     refuse("--eval-every needs --eval-data");
   if (options.evaluation.every == 0 && !options.evaluation.data.empty())

@@ -47,11 +47,10 @@ std::vector<BillLine> largest_first(const BytesByCategory& bytes) {
 }
 
 const Planned& fullest_in(std::span<const Planned> programs, Tier tier) {
-  return *std::max_element(programs.begin(), programs.end(),
-                           [tier](const Planned& a, const Planned& b) {
-                             return a.plan->peak_bytes[index(tier)] <
-                                    b.plan->peak_bytes[index(tier)];
-                           });
+  return *std::max_element(
+      programs.begin(), programs.end(), [tier](const Planned& a, const Planned& b) {
+        return a.plan->peak_bytes[index(tier)] < b.plan->peak_bytes[index(tier)];
+      });
 }
 
 void append_tier(std::string& out, Tier tier, const TierBill& bill) {

@@ -107,10 +107,14 @@ struct Ends {
 };
 Ends ends(Lane lane) {
   switch (lane) {
-    case Lane::kH2d: return {Tier::kHost, Tier::kDevice};
-    case Lane::kNvmeWrite: return {Tier::kHost, Tier::kNvme};
-    case Lane::kNvmeRead: return {Tier::kNvme, Tier::kHost};
-    default: return {Tier::kDevice, Tier::kHost};
+    case Lane::kH2d:
+      return {Tier::kHost, Tier::kDevice};
+    case Lane::kNvmeWrite:
+      return {Tier::kHost, Tier::kNvme};
+    case Lane::kNvmeRead:
+      return {Tier::kNvme, Tier::kHost};
+    default:
+      return {Tier::kDevice, Tier::kHost};
   }
 }
 

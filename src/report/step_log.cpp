@@ -36,7 +36,8 @@ std::string json_line(const StepReport& report) {
       report.step_seconds, report.tokens_per_second(), exposed_object(report.exposed_seconds),
       report.peak_bytes[index(Tier::kDevice)], report.peak_bytes[index(Tier::kHost)],
       report.peak_bytes[index(Tier::kNvme)], report.nvme_bytes_written, report.nvme_bytes_read);
-  if (report.weights_xxh3) line += fmt::format(R"(,"weights_xxh3":"{:016x}")", *report.weights_xxh3);
+  if (report.weights_xxh3)
+    line += fmt::format(R"(,"weights_xxh3":"{:016x}")", *report.weights_xxh3);
   return line + "}";
 }
 

@@ -15,13 +15,13 @@ struct StepReport {
   double learning_rate = 0;
   std::int64_t tokens = 0;
   double step_seconds = 0;
-  double compute_seconds = 0;            // the compute lane was at work
-  double transfer_seconds = 0;           // all transfer lanes, summed
-  PerLane<double> exposed_seconds{};     // compute stood still for this lane
-  PerTier<std::uint64_t> peak_bytes{};   // touched so far, as the engine saw it
+  double compute_seconds = 0;           // the compute lane was at work
+  double transfer_seconds = 0;          // all transfer lanes, summed
+  PerLane<double> exposed_seconds{};    // compute stood still for this lane
+  PerTier<std::uint64_t> peak_bytes{};  // touched so far, as the engine saw it
   std::uint64_t nvme_bytes_written = 0;
   std::uint64_t nvme_bytes_read = 0;
-  std::uint64_t offloaded_bytes = 0;     // device to host
+  std::uint64_t offloaded_bytes = 0;  // device to host
   std::optional<std::uint64_t> weights_xxh3;
 
   double tokens_per_second() const {

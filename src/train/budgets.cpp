@@ -22,14 +22,12 @@ constexpr std::uint64_t kMarginShare = 16;
 constexpr std::uint64_t kDiskMarginShare = 20;
 
 [[noreturn]] void refuse_path(const std::filesystem::path& path, int error, const char* advice) {
-  throw Error(Errc::kBadUsage,
-              fmt::format("--nvme-path {}: {} (errno {}); {}", path.string(),
-                          std::generic_category().message(error), error, advice));
+  throw Error(Errc::kBadUsage, fmt::format("--nvme-path {}: {} (errno {}); {}", path.string(),
+                                           std::generic_category().message(error), error, advice));
 }
 
 void check_directory(const std::filesystem::path& path, struct stat& status) {
-  if (stat(path.c_str(), &status) != 0)
-    refuse_path(path, errno, "give a directory that exists");
+  if (stat(path.c_str(), &status) != 0) refuse_path(path, errno, "give a directory that exists");
   if (!S_ISDIR(status.st_mode)) refuse_path(path, ENOTDIR, "give a directory");
   if (access(path.c_str(), W_OK | X_OK) != 0)
     refuse_path(path, errno, "give a directory that this user may write");
@@ -49,8 +47,12 @@ std::uint64_t free_disk_bytes(const std::vector<std::filesystem::path>& director
   return bytes;
 }
 
-std::uint64_t minus(std::uint64_t a, std::uint64_t b) { return a > b ? a - b : 0; }
-std::uint64_t page_floor(std::uint64_t bytes) { return bytes / kPageAlignment * kPageAlignment; }
+std::uint64_t minus(std::uint64_t a, std::uint64_t b) {
+  return a > b ? a - b : 0;
+}
+std::uint64_t page_floor(std::uint64_t bytes) {
+  return bytes / kPageAlignment * kPageAlignment;
+}
 
 [[noreturn]] void memory_does_not_fit(std::uint64_t device, std::uint64_t host,
                                       const MachineLimits& limits) {

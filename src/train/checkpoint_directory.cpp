@@ -31,8 +31,7 @@ void synchronise(const fs::path& path) {
   const int failed = fsync(descriptor);
   const int error = errno;
   close(descriptor);
-  if (failed != 0)
-    fail("synchronise", path, std::error_code(error, std::system_category()));
+  if (failed != 0) fail("synchronise", path, std::error_code(error, std::system_category()));
 }
 
 // Everything below `path`, files before the directories that hold them.

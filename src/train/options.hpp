@@ -15,12 +15,12 @@
 namespace ebbtide::train {
 
 struct RunShape {
-  std::int64_t seq_len = 8192;        // tokens
-  std::int64_t batch_size = 1;        // sequences a micro-step batch
-  std::int64_t grad_accumulation = 1; // batches a step
-  std::int64_t steps = 20;            // in all, resumed ones counted
+  std::int64_t seq_len = 8192;         // tokens
+  std::int64_t batch_size = 1;         // sequences a micro-step batch
+  std::int64_t grad_accumulation = 1;  // batches a step
+  std::int64_t steps = 20;             // in all, resumed ones counted
   DType dtype = DType::kF32;
-  std::int64_t threads = 0;           // of the compute team; 0: every CPU that this process may use
+  std::int64_t threads = 0;  // of the compute team; 0: every CPU that this process may use
   std::uint64_t seed = 1;
 
   std::int64_t micro_steps() const { return batch_size * grad_accumulation; }
@@ -71,10 +71,10 @@ struct TransferOptions {
 };
 
 struct CheckpointOptions {
-  std::filesystem::path save;     // empty: nothing is saved
-  std::int64_t save_every = 0;    // steps; 0: only at the end
-  std::int64_t keep = 0;          // newest checkpoints kept; 0: all
-  std::filesystem::path resume;   // empty: a fresh start
+  std::filesystem::path save;    // empty: nothing is saved
+  std::int64_t save_every = 0;   // steps; 0: only at the end
+  std::int64_t keep = 0;         // newest checkpoints kept; 0: all
+  std::filesystem::path resume;  // empty: a fresh start
 };
 
 struct EvaluationOptions {
