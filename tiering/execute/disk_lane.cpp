@@ -63,7 +63,6 @@ void DiskLane::submit(std::uint32_t task) {
     record_.moved_bytes += bytes;
   }
   interval(task).start_s = step_.now_s();
-  if (segments.empty()) return completed(task, {});
   queue_->submit(task, direction_, std::span(requests_).first(segments.size()));
 }
 
@@ -93,7 +92,7 @@ void DiskLane::transfer_now(const tiers::IoRequest& request) {
   queue_->submit(kJobNow, direction_, std::span(&request, 1));
   queue_->drain();
   const std::scoped_lock lock(mutex_);
-  if (result_now_.error) throw_io_error(direction_, result_now_);
+  if (result_now_.error) throw tiers::io_error(direction_, result_now_);
 }
 
 }  // namespace ebbtide::execute

@@ -23,7 +23,7 @@ class DiskLane final : public LaneWalker {
   DiskLane(Lane lane, Step& step, const MakeIoQueue& make_queue);
 
   void prepare() override;
-  std::string engine_name() const { return queue_->engine_name(); }
+  const tiers::IoQueue& queue() const { return *queue_; }
   // Moves bytes outside of any step. Blocks. Throws Error. Requires the lane at rest.
   void transfer_now(const tiers::IoRequest& request);
 

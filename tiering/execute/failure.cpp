@@ -40,20 +40,10 @@ void Failure::rethrow() {
     case Kind::kException:
       std::rethrow_exception(std::exchange(exception_, nullptr));
     case Kind::kIo:
-      throw_io_error(direction_, result_);
+      throw tiers::io_error(direction_, result_);
     case Kind::kCancelled:
       throw Error(Errc::kCancelled, "the step was cancelled");
   }
-}
-
-void throw_io_error(tiers::IoDirection direction, const tiers::IoResult& result) {
-  const bool reads = direction == tiers::IoDirection::kRead;
-  throw Error(result.error, {.operation = reads ? "read the swap file" : "write the swap file",
-                             .path = result.path,
-                             .offset = result.offset,
-                             .wanted = result.wanted,
-                             .got = result.got,
-                             .advice = {}});
 }
 
 }  // namespace ebbtide::execute

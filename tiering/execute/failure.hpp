@@ -32,7 +32,4 @@ class Failure {
   tiers::IoResult result_;
 };
 
-// What a failed transfer says when it is thrown.
-[[noreturn]] void throw_io_error(tiers::IoDirection direction, const tiers::IoResult& result);
-
 }  // namespace ebbtide::execute

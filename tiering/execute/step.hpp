@@ -50,6 +50,7 @@ struct Step {
   std::atomic<std::uint64_t> poisoned_bytes{0};
 };
 
+void poison(Step& step, const Fill& fill);
 // Fills what task `task` of `lane` leaves behind, or what it is about to overwrite.
 void poison(Step& step, Lane lane, std::uint32_t task, Moment moment);
 
