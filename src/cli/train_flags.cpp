@@ -11,6 +11,8 @@ namespace {
 using train::TrainOptions;
 
 constexpr Range kAtLeastOne{.least = 1, .most = INT64_MAX};
+// What 32-bit operand addresses in units of 256 bytes reach.
+constexpr Range kDeviceBytes{.least = 1, .most = std::int64_t{1} << 40};
 constexpr Range kOrOff{.least = 0, .most = INT64_MAX};
 // 2^40 tokens, sequences or steps: products of two stay below 2^63 with any model's sizes.
 constexpr std::int64_t kMostThings = std::int64_t{1} << 40;
@@ -28,6 +30,12 @@ void add_run(Flags& flags, TrainOptions& options) {
   flags.paths({"--data", "PATH...", "training text (bytes are tokens) or .bin token files",
                "the project's own text"},
               options.data);
+  flags.choice({"--token-type", "header|uint16|uint32", "tokens of .bin files without a header",
+                "header"},
+               options.headerless_type,
+               {{"header", train::TokenType::kFromHeader},
+                {"uint16", train::TokenType::kUint16},
+                {"uint32", train::TokenType::kUint32}});
   train::RunShape& run = options.run;
   flags.count({"--seq-len", "N", "tokens of a sequence", "8K"}, run.seq_len, kThings);
   flags.count({"--batch-size", "N", "sequences a batch", "1"}, run.batch_size, kThings);
@@ -51,15 +59,16 @@ void add_evaluation(Flags& flags, TrainOptions& options) {
 void add_optimizer(Flags& flags, train::OptimizerOptions& optimizer) {
   flags.number({"--learning-rate", "X", "highest learning rate", "3e-4"}, optimizer.learning_rate,
                kPositive);
-  flags.number({"--min-learning-rate", "X", "learning rate at the last step", "3e-5"},
-               optimizer.min_learning_rate, kPositive);
+  flags.number_or_auto({"--min-learning-rate", "X|auto", "learning rate at the last step",
+                        "a tenth of --learning-rate"},
+                       optimizer.min_learning_rate, kPositive);
   flags.count({"--warmup-steps", "N", "steps of linear warm-up; 0: none", "0"},
               optimizer.warmup_steps, kThingsOrOff);
   flags.choice({"--lr-schedule", "constant|linear|cosine", "how the learning rate falls", "cosine"},
                optimizer.decay,
-               {{"constant", train::LearningRateDecay::kConstant},
-                {"linear", train::LearningRateDecay::kLinear},
-                {"cosine", train::LearningRateDecay::kCosine}});
+               {{"constant", train::Decay::kConstant},
+                {"linear", train::Decay::kLinear},
+                {"cosine", train::Decay::kCosine}});
   flags.number({"--weight-decay", "X", "of matrices and the embedding; 0: none", "0.1"},
                optimizer.weight_decay, kPositive);
   flags.number({"--beta1", "X", "AdamW decay of the mean", "0.9"}, optimizer.beta1, kBeta);
@@ -84,7 +93,7 @@ void add_memory(Flags& flags, TrainOptions& options) {
              "the CUDA device is not built");
   flags.size({"--device-memory", "SIZE", "hard budget of device bytes",
               "half of what the machine and its container allow, less a margin"},
-             memory.device_bytes, kAtLeastOne);
+             memory.device_bytes, kDeviceBytes);
   flags.size({"--host-memory", "SIZE", "hard budget of host arena bytes; 0: none",
               "what --device-memory leaves, less a margin"},
              memory.host_bytes, kOrOff);
@@ -219,9 +228,9 @@ void check_together(const TrainOptions& options) {
   if (options.evaluation.every == 0 && !options.evaluation.data.empty())
     refuse("--eval-data needs --eval-every");
   const train::OptimizerOptions& optimizer = options.optimizer;
-  if (optimizer.min_learning_rate > optimizer.learning_rate && optimizer.learning_rate > 0)
+  if (optimizer.min_learning_rate && *optimizer.min_learning_rate > optimizer.learning_rate)
     refuse(fmt::format("--min-learning-rate {} is above --learning-rate {}",
-                       optimizer.min_learning_rate, optimizer.learning_rate));
+                       *optimizer.min_learning_rate, optimizer.learning_rate));
   if (options.run.batch_size > kMostThings / options.run.grad_accumulation)
     refuse("--batch-size times --grad-accumulation is past 2^40");
 }

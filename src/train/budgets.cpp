@@ -18,6 +18,8 @@ namespace {
 
 // Beside the arenas the process holds at most 200 MiB (the constant of the memory bill).
 constexpr std::uint64_t kLeastMargin = std::uint64_t{256} << 20;
+// What 32-bit operand addresses in units of 256 bytes reach.
+constexpr std::uint64_t kLargestDeviceBytes = std::uint64_t{1} << 40;
 constexpr std::uint64_t kMarginShare = 16;
 constexpr std::uint64_t kDiskMarginShare = 20;
 
@@ -95,7 +97,8 @@ Budgets resolve_budgets(const MemoryOptions& options, const MachineLimits& limit
     memory_does_not_fit(options.device_bytes.value_or(0), options.host_bytes.value_or(0), limits);
   const std::uint64_t rest = usable - given;
   const std::uint64_t share = options.device_bytes || options.host_bytes ? rest : rest / 2;
-  return {.device_bytes = options.device_bytes.value_or(page_floor(share)),
+  return {.device_bytes =
+              options.device_bytes.value_or(page_floor(std::min(share, kLargestDeviceBytes))),
           .host_bytes = options.host_bytes.value_or(page_floor(share)),
           .nvme_bytes = nvme_budget(options, limits.disk_bytes)};
 }

@@ -14,13 +14,13 @@ namespace {
 using model::ActivationMode;
 
 // Everything that a step needs, so that what does not fit is found before it starts.
-void plan_step(StepPlans& plans, const TrainOptions& options) {
+void plan_step(StepPlans& plans, const TrainOptions& options, std::int64_t evaluation_tokens) {
   const std::int64_t count = options.run.micro_steps();
   for (const std::int64_t at : {std::int64_t{0}, std::int64_t{1}, count - 1}) {
     if (at < count) plans.micro_step(options.run.seq_len, at, count);
   }
   plans.optimizer();
-  if (options.evaluation.every > 0) plans.evaluation(options.run.seq_len);
+  if (evaluation_tokens > 0) plans.evaluation(evaluation_tokens);
 }
 
 Error homes_do_not_fit(const model::ModelHomes& homes, const Budgets& budgets) {
@@ -91,7 +91,8 @@ PlanOptions plan_options(const TrainOptions& options) {
   return plan;
 }
 
-StepPlans choose_plans(const RunModel& run, const TrainOptions& options, const Budgets& budgets,
+StepPlans choose_plans(const RunModel& run, const TrainOptions& options,
+                       std::int64_t evaluation_tokens, const Budgets& budgets,
                        const HardwareModel& hardware) {
   const PlanSettings settings{budgets, hardware, plan_options(options)};
   std::optional<Error> last;
@@ -111,7 +112,7 @@ StepPlans choose_plans(const RunModel& run, const TrainOptions& options, const B
                        .host_kernels = run.host_kernels},
                       settings);
       try {
-        plan_step(plans, options);
+        plan_step(plans, options, evaluation_tokens);
         return plans;
       } catch (const Error& error) {
         if (error.code() != make_error_code(Errc::kDoesNotFit)) throw;

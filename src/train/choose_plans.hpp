@@ -26,9 +26,11 @@ std::vector<model::ActivationPolicy> policies_to_try(const PlanningOptions& opti
 
 PlanOptions plan_options(const TrainOptions& options);
 
-// The plans of a whole step under the first placement and policy that fit. Blocks for seconds on
+// The plans of a whole step, and of evaluation where it has tokens, under the first placement and
+// policy that fit. Blocks for seconds on
 // large programs. Throws Error(kDoesNotFit) that says what the most frugal candidate lacks.
-StepPlans choose_plans(const RunModel& run, const TrainOptions& options, const Budgets& budgets,
+StepPlans choose_plans(const RunModel& run, const TrainOptions& options,
+                       std::int64_t evaluation_tokens, const Budgets& budgets,
                        const HardwareModel& hardware);
 
 }  // namespace ebbtide::train

@@ -11,6 +11,8 @@
 #include "ebbtide/engine.hpp"
 #include "ebbtide/types.hpp"
 #include "src/model/llama.hpp"
+#include "src/train/schedule.hpp"
+#include "src/train/token_file.hpp"
 
 namespace ebbtide::train {
 
@@ -26,13 +28,11 @@ struct RunShape {
   std::int64_t micro_steps() const { return batch_size * grad_accumulation; }
 };
 
-enum class LearningRateDecay : std::uint8_t { kConstant, kLinear, kCosine };
-
 struct OptimizerOptions {
   double learning_rate = 3e-4;
-  double min_learning_rate = 3e-5;
+  std::optional<double> min_learning_rate;  // a tenth of learning_rate
   std::int64_t warmup_steps = 0;
-  LearningRateDecay decay = LearningRateDecay::kCosine;
+  Decay decay = Decay::kCosine;
   double weight_decay = 0.1;
   double beta1 = 0.9;
   double beta2 = 0.95;
@@ -87,7 +87,8 @@ enum class WeightChecksum : std::uint8_t { kNone, kXxh3 };
 
 struct TrainOptions {
   std::string model = "demo";  // a preset, or a directory with config.json
-  std::vector<std::filesystem::path> data;
+  std::vector<std::filesystem::path> data;  // empty: the project's own text
+  TokenType headerless_type = TokenType::kFromHeader;
   RunShape run;
   OptimizerOptions optimizer;
   MemoryOptions memory;

@@ -30,18 +30,32 @@ void check_finite(double value, const char* what, std::int64_t step) {
   throw Error(Errc::kDiverged, fmt::format("{} of step {} is not finite ({})", what, step, value));
 }
 
+Schedule schedule_of(const TrainOptions& options) {
+  const OptimizerOptions& optimizer = options.optimizer;
+  return {.peak = optimizer.learning_rate,
+          .minimum = optimizer.min_learning_rate.value_or(optimizer.learning_rate / 10),
+          .warmup_steps = optimizer.warmup_steps,
+          .total_steps = std::max<std::int64_t>(options.run.steps, 1),
+          .decay = optimizer.decay};
+}
+
 }  // namespace
+
+TrainLoop::TrainLoop(const LoopParts& parts, const TrainOptions& options, const Position& start)
+    : parts_(parts), options_(options), schedule_(schedule_of(options)), position_(start) {
+  check(schedule_);
+}
 
 report::StepReport TrainLoop::step() {
   const Clock::time_point start = Clock::now();
   const PerLane<std::uint64_t> moved = parts_.engine.counters().moved_bytes;
   report::StepReport report;
   report.step = position_.step + 1;
-  report.learning_rate = learning_rate_of(options_, report.step);
+  report.learning_rate = learning_rate(schedule_, report.step);
   expected_seconds_ = 0;
   const LossSum sum = run_micro_steps(report);
   // Without a target there is no gradient: weights, moments and AdamW's count stay as they are.
-  if (sum.targets > 0) report.grad_norm = update(sum, report.learning_rate, report);
+  if (sum.targets > 0) report.grad_norm = update(sum, report);
   position_.step = report.step;
   report.loss = sum.mean();
   report.tokens = sum.tokens;
@@ -75,13 +89,13 @@ TrainLoop::LossSum TrainLoop::run_micro_steps(report::StepReport& report) {
   return sum;
 }
 
-double TrainLoop::update(const LossSum& sum, double learning_rate, report::StepReport& report) {
+double TrainLoop::update(const LossSum& sum, report::StepReport& report) {
   const OptimizerOptions& optimizer = options_.optimizer;
   const model::OptimizerScalars scalars{
       .target_count = static_cast<double>(sum.targets),
       .grad_clip = optimizer.grad_clip,
       .step = position_.updates + 1,
-      .learning_rate = static_cast<float>(learning_rate),
+      .learning_rate = static_cast<float>(report.learning_rate),
       .beta1 = static_cast<float>(optimizer.beta1),
       .beta2 = static_cast<float>(optimizer.beta2),
       .epsilon = static_cast<float>(optimizer.epsilon),

@@ -27,8 +27,8 @@ struct LoopParts {
 
 class TrainLoop {
  public:
-  TrainLoop(const LoopParts& parts, const TrainOptions& options, const Position& start)
-      : parts_(parts), options_(options), position_(start) {}
+  // Throws Error(kBadUsage) for a learning-rate schedule that cannot be meant.
+  TrainLoop(const LoopParts& parts, const TrainOptions& options, const Position& start);
 
   // Blocks. Throws Error(kDiverged) when the loss or the gradient norm is not finite, kCancelled
   // when asked to stop, and what the engine throws. After a throw the weights are undefined.
@@ -52,7 +52,7 @@ class TrainLoop {
 
   LossSum run_micro_steps(report::StepReport& report);
   // Returns the gradient norm.
-  double update(const LossSum& sum, double learning_rate, report::StepReport& report);
+  double update(const LossSum& sum, report::StepReport& report);
   void run(const PlannedProgram& planned, report::StepReport& report);
   void write_sequence(const Sequence& sequence);
   void add_run(const PlannedProgram& planned, const Timeline& timeline,
@@ -63,13 +63,11 @@ class TrainLoop {
 
   LoopParts parts_;
   const TrainOptions& options_;
+  Schedule schedule_;
   Position position_;
   Sequence sequence_;
   std::vector<std::uint32_t> chunk_;
   double expected_seconds_ = 0;
 };
-
-// The learning rate of step `step` (from 1).
-double learning_rate_of(const TrainOptions& options, std::int64_t step);
 
 }  // namespace ebbtide::train
