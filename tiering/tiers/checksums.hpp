@@ -9,6 +9,8 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "tiering/tiers/io_queue.hpp"
 
@@ -39,7 +41,11 @@ class Checksums {
     std::uint64_t size_bytes = 0;
     std::uint64_t xxh3 = 0;
   };
-  mutable std::mutex mutex_;
+
+  void erase_overlapping(const IoRequest& block);
+  std::vector<std::pair<std::uint64_t, Entry>> covered(const IoRequest& block) const;
+
+  mutable std::mutex mutex_;               // guards all below
   std::map<std::uint64_t, Entry> blocks_;  // by offset; never overlapping
   std::uint64_t checked_bytes_ = 0;
   std::uint64_t unchecked_bytes_ = 0;

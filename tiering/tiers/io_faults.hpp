@@ -1,6 +1,7 @@
 // A seam for tests: sees, and may spoil, each single transfer just before the kernel gets it.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -32,5 +33,22 @@ class IoFaults {
   virtual ~IoFaults() = default;
   virtual IoFault on_transfer(const KernelTransfer& transfer) = 0;
 };
+
+// The transfer that moves no more than a fault lets be reported, rounded up to what the file takes.
+inline KernelTransfer shorten(KernelTransfer transfer, const IoFault& fault,
+                              std::uint32_t alignment_bytes) {
+  if (fault.report_bytes) {
+    const std::uint64_t most =
+        (*fault.report_bytes + alignment_bytes - 1) / alignment_bytes * alignment_bytes;
+    transfer.size_bytes = std::min(transfer.size_bytes, most);
+  }
+  return transfer;
+}
+
+// What is told of the kernel's answer to it.
+inline std::int64_t reported(std::int64_t answer, const IoFault& fault) {
+  if (!fault.report_bytes) return answer;
+  return std::min(answer, static_cast<std::int64_t>(*fault.report_bytes));
+}
 
 }  // namespace ebbtide::tiers
