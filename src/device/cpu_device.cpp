@@ -1,6 +1,8 @@
 // The CPU as a device: its arena is host memory under a hard cap, its copies are made by the lane
 // that asks for them.
+#include <algorithm>
 #include <array>
+#include <cstring>
 
 #include "ebbtide/device.hpp"
 #include "ebbtide/error.hpp"

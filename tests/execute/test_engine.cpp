@@ -63,8 +63,8 @@ TEST_P(EngineOf, KeepsHomesOfEverySizeOnEveryTier) {
 
 INSTANTIATE_TEST_SUITE_P(IoEngines, EngineOf,
                          testing::Values(IoEngine::kAuto, IoEngine::kThreads),
-                         [](const testing::TestParamInfo<IoEngine>& info) {
-                           return info.param == IoEngine::kAuto ? "Auto" : "Threads";
+                         [](const testing::TestParamInfo<IoEngine>& tested) {
+                           return tested.param == IoEngine::kAuto ? "Auto" : "Threads";
                          });
 
 TEST(Engine, CarriesHomesFromRunToRun) {

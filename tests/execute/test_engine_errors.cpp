@@ -45,8 +45,8 @@ TEST_P(FailingLane, ThrowsItsCauseOnTheCallerAndRunsAgain) {
 
 INSTANTIATE_TEST_SUITE_P(OfTheRelay, FailingLane,
                          testing::Values("fill", "add", "accumulate", "look", "d2h", "h2d"),
-                         [](const testing::TestParamInfo<const char*>& info) {
-                           return std::string(info.param);
+                         [](const testing::TestParamInfo<const char*>& tested) {
+                           return std::string(tested.param);
                          });
 
 class FailingDisk : public testing::TestWithParam<std::tuple<tiers::IoDirection, IoEngine>> {};

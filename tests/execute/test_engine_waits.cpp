@@ -68,8 +68,8 @@ INSTANTIATE_TEST_SUITE_P(OfTheRelay, LateLane,
                                          Late{"nvme_write", {3}}, Late{"nvme_read", {4}},
                                          Late{"h2d", {5}}, Late{"add", {6}},
                                          Late{"accumulate", {8}}),
-                         [](const testing::TestParamInfo<Late>& info) {
-                           return std::string(info.param.what);
+                         [](const testing::TestParamInfo<Late>& tested) {
+                           return std::string(tested.param.what);
                          });
 
 }  // namespace
