@@ -24,10 +24,14 @@ using report::seconds_text;
 
 std::string_view name(model::ActivationMode mode) {
   switch (mode) {
-    case model::ActivationMode::kAuto: return "kept where they fit, else offloaded";
-    case model::ActivationMode::kKeep: return "kept";
-    case model::ActivationMode::kOffload: return "offloaded";
-    case model::ActivationMode::kRecompute: return "recomputed";
+    case model::ActivationMode::kAuto:
+      return "kept where they fit, else offloaded";
+    case model::ActivationMode::kKeep:
+      return "kept";
+    case model::ActivationMode::kOffload:
+      return "offloaded";
+    case model::ActivationMode::kRecompute:
+      return "recomputed";
   }
   return "";
 }
@@ -61,13 +65,15 @@ std::string summary_text(const train::RunSummary& summary) {
   }
   text += "  moved       ";
   for (const Lane lane : {Lane::kD2h, Lane::kH2d, Lane::kNvmeWrite, Lane::kNvmeRead})
-    text += fmt::format(" {} {}", ebbtide::name(lane), bytes_text(summary.moved_bytes[index(lane)]));
+    text +=
+        fmt::format(" {} {}", ebbtide::name(lane), bytes_text(summary.moved_bytes[index(lane)]));
   return text + "\n";
 }
 
 class Printer final : public train::TrainObserver {
  public:
-  Printer(const train::TrainOptions& options, const TrainOutputs& outputs) : steps_(options.run.steps) {
+  Printer(const train::TrainOptions& options, const TrainOutputs& outputs)
+      : steps_(options.run.steps) {
     const auto start =
         options.checkpoint.resume.empty() ? report::LogStart::kNew : report::LogStart::kAppend;
     if (!outputs.log_json.empty()) log_.emplace(outputs.log_json, start);
@@ -83,8 +89,7 @@ class Printer final : public train::TrainObserver {
     fmt::print(stderr, "ebbtide: warning: {}\n", warning);
   }
   void stepped(const report::StepReport& step) override {
-    if (!progress_)
-      progress_.emplace(stdout, report::progress_style(stdout), step.step, steps_);
+    if (!progress_) progress_.emplace(stdout, report::progress_style(stdout), step.step, steps_);
     progress_->step(step);
     if (log_) log_->write(step);
   }

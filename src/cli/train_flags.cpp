@@ -30,12 +30,12 @@ void add_run(Flags& flags, TrainOptions& options) {
   flags.paths({"--data", "PATH...", "training text (bytes are tokens) or .bin token files",
                "the project's own text"},
               options.data);
-  flags.choice({"--token-type", "header|uint16|uint32", "tokens of .bin files without a header",
-                "header"},
-               options.headerless_type,
-               {{"header", train::TokenType::kFromHeader},
-                {"uint16", train::TokenType::kUint16},
-                {"uint32", train::TokenType::kUint32}});
+  flags.choice(
+      {"--token-type", "header|uint16|uint32", "tokens of .bin files without a header", "header"},
+      options.headerless_type,
+      {{"header", train::TokenType::kFromHeader},
+       {"uint16", train::TokenType::kUint16},
+       {"uint32", train::TokenType::kUint32}});
   train::RunShape& run = options.run;
   flags.count({"--seq-len", "N", "tokens of a sequence", "8K"}, run.seq_len, kThings);
   flags.count({"--batch-size", "N", "sequences a batch", "1"}, run.batch_size, kThings);

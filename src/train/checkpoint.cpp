@@ -111,9 +111,8 @@ void check_settings(const nlohmann::json& state, const Settings& settings, const
     if (at == saved->end() || !at->is_string())
       bad_file(path, fmt::format("has no setting '{}'", flag));
     if (*at != value)
-      throw Error(Errc::kBadUsage,
-                  fmt::format("--resume: the checkpoint has {} {}, this run {}", flag,
-                              at->get<std::string>(), value));
+      throw Error(Errc::kBadUsage, fmt::format("--resume: the checkpoint has {} {}, this run {}",
+                                               flag, at->get<std::string>(), value));
   }
 }
 
@@ -125,9 +124,9 @@ ModelState::FloatSource tensor_source(const SafetensorsFile& file, const fs::pat
     const model::TensorInfo* tensor = file.find(name);
     if (tensor == nullptr) bad_file(path, fmt::format("has no tensor '{}'", name));
     if (tensor->shape != shape_of(parameter))
-      bad_file(path, fmt::format("tensor '{}' has shape [{}], the model needs [{}]", name,
-                                 fmt::join(tensor->shape, ", "),
-                                 fmt::join(shape_of(parameter), ", ")));
+      bad_file(path,
+               fmt::format("tensor '{}' has shape [{}], the model needs [{}]", name,
+                           fmt::join(tensor->shape, ", "), fmt::join(shape_of(parameter), ", ")));
     file.read_floats(name, static_cast<std::uint64_t>(first), values);
   };
 }

@@ -14,9 +14,9 @@ namespace ebbtide::train {
 
 // Where a run stands.
 struct Position {
-  std::int64_t step = 0;           // steps done
-  std::int64_t updates = 0;        // of these, those that changed the weights: AdamW's step count
-  std::uint64_t sequences = 0;     // sequences read
+  std::int64_t step = 0;        // steps done
+  std::int64_t updates = 0;     // of these, those that changed the weights: AdamW's step count
+  std::uint64_t sequences = 0;  // sequences read
 
   bool operator==(const Position&) const = default;
 };

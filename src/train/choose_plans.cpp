@@ -45,8 +45,8 @@ bool state_is_fixed(const MemoryOptions& memory) {
 // Weights and gradients stay on the device by "auto" only when all activations do too.
 std::vector<model::ActivationPolicy> policies_for(const model::StatePlacement& placement,
                                                   const TrainOptions& options) {
-  const bool automatic = options.planning.activations == ActivationMode::kAuto &&
-                         !options.planning.saved_fraction;
+  const bool automatic =
+      options.planning.activations == ActivationMode::kAuto && !options.planning.saved_fraction;
   if (automatic && all_resident(placement) && !state_is_fixed(options.memory))
     return {{.mode = ActivationMode::kKeep, .saved_fraction = 1.0, .reach = Reach::kDevice}};
   return policies_to_try(options.planning);
@@ -86,8 +86,8 @@ PlanOptions plan_options(const TrainOptions& options) {
   if (options.planning.prefetch_chunk_steps)
     plan.prefetch_chunk_steps = static_cast<std::uint32_t>(*options.planning.prefetch_chunk_steps);
   plan.bucket_bytes = options.planning.bucket_bytes.value_or(plan.bucket_bytes);
-  plan.resident_limit_bytes = {options.memory.max_live_parameter_bytes.value_or(
-      std::numeric_limits<std::uint64_t>::max())};
+  plan.resident_limit_bytes = {
+      options.memory.max_live_parameter_bytes.value_or(std::numeric_limits<std::uint64_t>::max())};
   return plan;
 }
 

@@ -33,13 +33,12 @@ ModelState::ModelState(Engine& engine, const model::ModelConfig& config,
       parameters_(model::parameters(config)),
       block_(kBlockElements),
       rounded_(kBlockElements * sizeof(float)) {
-  EBBTIDE_CHECK(parameters_.size() == homes.parameters.size(),
-                fmt::format("{} parameters, {} homes", parameters_.size(),
-                            homes.parameters.size()));
+  EBBTIDE_CHECK(
+      parameters_.size() == homes.parameters.size(),
+      fmt::format("{} parameters, {} homes", parameters_.size(), homes.parameters.size()));
 }
 
-void ModelState::write_floats(const Home& home, std::int64_t first,
-                              std::span<const float> values) {
+void ModelState::write_floats(const Home& home, std::int64_t first, std::span<const float> values) {
   const auto bytes = std::as_bytes(values);
   const auto offset = static_cast<std::uint64_t>(first) * sizeof(float);
   engine_.write_home(part_of(home, offset, bytes.size()), bytes);
@@ -73,8 +72,12 @@ void ModelState::set(HomeOf home, const FloatSource& source) {
 void ModelState::set_weights(const FloatSource& source) {
   set(&model::ParameterHomes::master, source);
 }
-void ModelState::set_means(const FloatSource& source) { set(&model::ParameterHomes::m, source); }
-void ModelState::set_squares(const FloatSource& source) { set(&model::ParameterHomes::v, source); }
+void ModelState::set_means(const FloatSource& source) {
+  set(&model::ParameterHomes::m, source);
+}
+void ModelState::set_squares(const FloatSource& source) {
+  set(&model::ParameterHomes::v, source);
+}
 
 void ModelState::clear_moments() {
   const FloatSource zeros = [](const model::Parameter&, std::int64_t, std::span<float> values) {

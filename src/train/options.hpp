@@ -86,7 +86,7 @@ enum class RunMode : std::uint8_t { kTrain, kDryRun };
 enum class WeightChecksum : std::uint8_t { kNone, kXxh3 };
 
 struct TrainOptions {
-  std::string model = "demo";  // a preset, or a directory with config.json
+  std::string model = "demo";               // a preset, or a directory with config.json
   std::vector<std::filesystem::path> data;  // empty: the project's own text
   TokenType headerless_type = TokenType::kFromHeader;
   RunShape run;

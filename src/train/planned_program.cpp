@@ -16,10 +16,10 @@ Plan plan_or_explain(const std::string& name, const Program& program,
     return make_plan(program, budgets, settings.hardware, settings.options);
   } catch (const Error& error) {
     if (error.code() != make_error_code(Errc::kDoesNotFit)) throw;
-    throw Error(Errc::kDoesNotFit,
-                fmt::format("{}: {} (--device-memory {}, --host-memory {}, --nvme-memory {})", name,
-                            error.what(), budgets.device_bytes, budgets.host_bytes,
-                            budgets.nvme_bytes));
+    throw Error(
+        Errc::kDoesNotFit,
+        fmt::format("{}: {} (--device-memory {}, --host-memory {}, --nvme-memory {})", name,
+                    error.what(), budgets.device_bytes, budgets.host_bytes, budgets.nvme_bytes));
   }
 }
 

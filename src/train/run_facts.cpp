@@ -33,8 +33,9 @@ model::ModelConfig load_config(const TrainOptions& options) {
   model::ModelConfig config = fs::is_directory(path) ? model::read_config(path / "config.json")
                                                      : model::preset(options.model);
   if (config.use == model::ModelConfig::Use::kPlanOnly)
-    throw Error(Errc::kNotBuilt,
-                fmt::format("--model {} is for planning only; it cannot be trained", options.model));
+    throw Error(
+        Errc::kNotBuilt,
+        fmt::format("--model {} is for planning only; it cannot be trained", options.model));
   return config;
 }
 

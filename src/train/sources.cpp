@@ -29,9 +29,7 @@ class FileSequences final : public SequenceSource {
     else
       data_.window(index, out.tokens, out.targets);
   }
-  std::string fingerprint() const override {
-    return fmt::format("{} tokens", data_.token_count());
-  }
+  std::string fingerprint() const override { return fmt::format("{} tokens", data_.token_count()); }
   std::uint64_t window_count() const { return data_.window_count(); }
 
  private:
@@ -45,8 +43,8 @@ EvaluationSource open_evaluation(const TrainOptions& options, DataOptions data) 
   // Held-out data may be shorter than a sequence; of one token and its target it makes one window.
   data.seq_len = 1;
   const std::uint64_t pairs = DataSource(data).token_count() - 1;
-  data.seq_len = static_cast<std::int64_t>(
-      std::min(pairs, static_cast<std::uint64_t>(options.run.seq_len)));
+  data.seq_len =
+      static_cast<std::int64_t>(std::min(pairs, static_cast<std::uint64_t>(options.run.seq_len)));
   auto source = std::make_unique<FileSequences>(data, Windows::kInOrder);
   const std::uint64_t count = source->window_count();
   return {std::move(source), count, data.seq_len};

@@ -36,9 +36,9 @@ const PlannedProgram& StepPlans::micro_step(std::int64_t seq_len, std::int64_t a
                               .activations = recipe_.activations,
                               .gradients = start,
                               .norms = norms};
-  return keep(key, fmt::format("forward and backward of {} tokens", seq_len),
-              model::forward_backward_program(recipe_.config, recipe_.homes, step,
-                                              recipe_.device_kernels));
+  return keep(
+      key, fmt::format("forward and backward of {} tokens", seq_len),
+      model::forward_backward_program(recipe_.config, recipe_.homes, step, recipe_.device_kernels));
 }
 
 const PlannedProgram& StepPlans::evaluation(std::int64_t seq_len) {

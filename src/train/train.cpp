@@ -55,8 +55,7 @@ std::uint64_t drive_bytes(const std::vector<fs::path>& paths) {
   std::uint64_t bytes = 0;
   for (const fs::path& path : paths) {
     struct statvfs space {};
-    if (statvfs(path.c_str(), &space) == 0)
-      bytes += std::uint64_t{space.f_blocks} * space.f_frsize;
+    if (statvfs(path.c_str(), &space) == 0) bytes += std::uint64_t{space.f_blocks} * space.f_frsize;
   }
   return bytes;
 }
@@ -75,8 +74,7 @@ class Session {
         settings_(settings_of(options, run_, sources_.training->fingerprint())),
         engine_(reserve(options, plans_.reserved_bytes())),
         attachment_(stop, engine_),
-        state_(engine_, run_.config, plans_.recipe().homes, run_.shape.dtype,
-               *run_.host_kernels) {
+        state_(engine_, run_.config, plans_.recipe().homes, run_.shape.dtype, *run_.host_kernels) {
     if (!options.checkpoint.save.empty()) checkpoints_.emplace(options.checkpoint.save);
     const PerTier<std::uint64_t> bytes = plans_.reserved_bytes();
     plans_.set_budgets({bytes[0], bytes[1], bytes[2]});
@@ -104,10 +102,10 @@ class Session {
     if (fs::exists(fs::path(options_.model) / "model.safetensors")) {
       read_weights(options_.model, state_);
     } else {
-      state_.set_weights([this](const model::Parameter& parameter, std::int64_t first,
-                                std::span<float> values) {
-        model::initialize(parameter, run_.config, options_.run.seed, first, values);
-      });
+      state_.set_weights(
+          [this](const model::Parameter& parameter, std::int64_t first, std::span<float> values) {
+            model::initialize(parameter, run_.config, options_.run.seed, first, values);
+          });
       state_.clear_moments();
     }
     return {};
@@ -123,8 +121,8 @@ class Session {
     warn_of_wear(report, summary.steps);
     const std::int64_t at = report.step;
     if (options_.evaluation.every > 0 && at % options_.evaluation.every == 0)
-      observer_.evaluated(
-          at, loop.evaluate(*sources_.evaluation.source, sources_.evaluation.count));
+      observer_.evaluated(at,
+                          loop.evaluate(*sources_.evaluation.source, sources_.evaluation.count));
     const std::int64_t every = options_.checkpoint.save_every;
     if (every > 0 && at % every == 0) save(loop);
   }
@@ -152,7 +150,8 @@ class Session {
   void finish(RunSummary& summary) {
     summary.expected_step_seconds = expected_step_seconds(plans_, options_);
     if (!step_seconds_.empty()) {
-      const auto middle = step_seconds_.begin() + static_cast<std::ptrdiff_t>(step_seconds_.size() / 2);
+      const auto middle =
+          step_seconds_.begin() + static_cast<std::ptrdiff_t>(step_seconds_.size() / 2);
       std::nth_element(step_seconds_.begin(), middle, step_seconds_.end());
       summary.median_step_seconds = *middle;
     }
@@ -181,8 +180,8 @@ class Session {
 std::optional<StepPlans> plan_run(const TrainOptions& options, const RunModel& run,
                                   const Sources& sources, TrainObserver& observer, Stop& stop) {
   const Budgets budgets = resolve_budgets(options.memory, machine_limits(options.memory));
-  StepPlans plans = choose_plans(run, options, sources.evaluation.tokens, budgets,
-                                 hardware_of(options.transfer));
+  StepPlans plans =
+      choose_plans(run, options, sources.evaluation.tokens, budgets, hardware_of(options.transfer));
   stop.throw_if_requested();
   observer.planned(facts_of(plans, options, usable_threads(options.run)), bill_of(plans));
   if (options.mode == RunMode::kDryRun) return std::nullopt;
