@@ -22,7 +22,12 @@ status=0
 scripts/setup.sh --test
 scripts/lint.sh || status=1
 
-[ -f "$build_dir/build.ninja" ] || meson setup "$build_dir"
+if [ -f "$build_dir/build.ninja" ]; then
+  # The demo configures without tests where GoogleTest is missing.
+  meson configure "$build_dir" -Dtests=enabled
+else
+  meson setup "$build_dir"
+fi
 ninja -C "$build_dir" -j "$jobs"
 scripts/run_tests.sh "$build_dir" || status=1
 build_dirs=("$build_dir")

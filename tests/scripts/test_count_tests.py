@@ -1,18 +1,15 @@
 """Runs scripts/count_tests.py over records as Meson writes them."""
 
 import contextlib
-import importlib.util
 import io
 import json
 import pathlib
 import tempfile
 import unittest
 
-SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "scripts"
-spec = importlib.util.spec_from_file_location("count_tests", SCRIPTS / "count_tests.py")
-count_tests = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(count_tests)
+from load_script import load_script
 
+count_tests = load_script("count_tests")
 GTEST = "[==========] Running tests\n"
 
 
