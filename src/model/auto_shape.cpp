@@ -27,8 +27,8 @@ std::int64_t auto_chunk_tokens(const ModelConfig& config, std::int64_t seq_len, 
   constexpr std::int64_t kWidestTensorBytes = std::int64_t{256} << 20;
   const std::int64_t width = std::max({config.ffn, config.hidden, config.heads * config.head_dim});
   const std::int64_t row_bytes = width * static_cast<std::int64_t>(dtype_bytes(dtype));
-  const std::int64_t by_bytes = floor_power_of_two(std::max<std::int64_t>(
-      kWidestTensorBytes / row_bytes, 1));
+  const std::int64_t by_bytes =
+      floor_power_of_two(std::max<std::int64_t>(kWidestTensorBytes / row_bytes, 1));
   const std::int64_t by_length =
       floor_power_of_two(std::max<std::int64_t>(seq_len / kChunksASequence, 1));
   const std::int64_t chunk = std::max(kSmallest, std::min({by_length, by_bytes, kLargest}));

@@ -18,14 +18,14 @@ struct HeadSlot {
 HeadSlot head_slot(Slot slot) {
   switch (slot) {
     case Slot::kQ:
-      return {OpName::kQHeadGradient, OpName::kQBiasGradient, Slot::kQBias, Slot::kQNorm,
-              Activation::kDRawQ, kWithRope};
+      return {OpName::kQHeadGradient, OpName::kQBiasGradient, Slot::kQBias,
+              Slot::kQNorm,           Activation::kDRawQ,     kWithRope};
     case Slot::kK:
-      return {OpName::kKHeadGradient, OpName::kKBiasGradient, Slot::kKBias, Slot::kKNorm,
-              Activation::kDRawK, kWithRope};
+      return {OpName::kKHeadGradient, OpName::kKBiasGradient, Slot::kKBias,
+              Slot::kKNorm,           Activation::kDRawK,     kWithRope};
     default:
-      return {OpName::kVHeadGradient, OpName::kVBiasGradient, Slot::kVBias, Slot::kQNorm,
-              Activation::kDRawV, kNoExtra};
+      return {OpName::kVHeadGradient, OpName::kVBiasGradient, Slot::kVBias,
+              Slot::kQNorm,           Activation::kDRawV,     kNoExtra};
   }
 }
 
@@ -80,9 +80,8 @@ void Backward::pair(std::int64_t l, std::int64_t c, std::int64_t j) {
   args.dkv_order = first_query ? kernels::PairOrder::kFirst : kernels::PairOrder::kLater;
   step_.ops.attention(
       OpName::kAttentionGradient,
-      {read(at.q), read(key.k), read(key.v), read(d(c).d_attention), read(at.lse),
-       read(d(c).delta), make_use(d(c).dq, dq_access), make_use(d(j).dk, dkv_access),
-       make_use(d(j).dv, dkv_access)},
+      {read(at.q), read(key.k), read(key.v), read(d(c).d_attention), read(at.lse), read(d(c).delta),
+       make_use(d(c).dq, dq_access), make_use(d(j).dk, dkv_access), make_use(d(j).dv, dkv_access)},
       args);
 }
 
@@ -108,14 +107,12 @@ ValueId Backward::projected_gradient(std::int64_t l, std::int64_t c, Slot slot) 
   args.width = static_cast<std::int32_t>(step_.dims.head_dim);
   args.extras = head.extras;
   std::vector<Use> uses{(head.extras & kWithRope) != 0 || !rounds ? update(sum) : read(sum)};
-  if ((head.extras & kWithRope) != 0)
-    uses.push_back(read(step_.rope[static_cast<std::size_t>(c)]));
+  if ((head.extras & kWithRope) != 0) uses.push_back(read(step_.rope[static_cast<std::size_t>(c)]));
   if (rounds) uses.push_back(write(result));
   if (slot != Slot::kV && step_.params.has(head.norm)) {
     args.extras |= kWithNorm;
     const Use d_norm = gradients_.sum(step_.params.at(l, head.norm));
-    uses.insert(uses.end(),
-                {read(q ? at.raw_q : at.raw_k), step_.weight(l, head.norm), d_norm});
+    uses.insert(uses.end(), {read(q ? at.raw_q : at.raw_k), step_.weight(l, head.norm), d_norm});
   }
   if (slot == Slot::kV && !rounds) return sum;  // nothing to do
   step_.ops.norm(head.head_op, uses, args);
@@ -202,8 +199,8 @@ void Backward::norm_gradient(OpName op, std::int64_t l, std::int64_t c, Slot slo
   args.tokens = step_.rows(c);
   args.width = static_cast<std::int32_t>(step_.dims.hidden);
   args.extras = kWithResidual;
-  const std::array uses{read(x),   step_.weight(l, slot), read(dy),
-                        write(dx), d_weight,              read(residual)};
+  const std::array uses{read(x),  step_.weight(l, slot), read(dy), write(dx),
+                        d_weight, read(residual)};
   step_.ops.norm(op, uses, args);
 }
 

@@ -36,9 +36,9 @@ ValueId Backward::back_through_swiglu(std::int64_t l, std::int64_t c) {
   input_gradient(OpName::kDownGradient, l, c, down, d_output(c), d_act);
   const ValueId d_gate = make(Activation::kDGate, l, c);
   const ValueId d_up = make(Activation::kDUp, l, c);
-  step_.ops.elementwise(
-      OpName::kSwigluGradient,
-      {read(at.gate), read(at.up), read(d_act), write(d_gate), write(d_up)}, wide);
+  step_.ops.elementwise(OpName::kSwigluGradient,
+                        {read(at.gate), read(at.up), read(d_act), write(d_gate), write(d_up)},
+                        wide);
   weight_gradient(OpName::kGateWeightGradient, l, c, gate, d_gate, at.post_norm);
   weight_gradient(OpName::kUpWeightGradient, l, c, up, d_up, at.post_norm);
   const ValueId part = make(Activation::kDPostNormPart, l, c);
@@ -77,10 +77,9 @@ void Backward::back_through_output_projection(std::int64_t l, std::int64_t c) {
   d(c).d_attention = make(Activation::kDAttention, l, c);
   input_gradient(OpName::kOGradient, l, c, o, d(c).d_mid, d(c).d_attention);
   d(c).delta = make(Activation::kDelta, l, c);
-  step_.ops.elementwise(
-      OpName::kAttentionDelta,
-      {read(at.attention), read(d(c).d_attention), write(d(c).delta)},
-      {step_.rows(c), static_cast<std::int32_t>(step_.dims.q_width())});
+  step_.ops.elementwise(OpName::kAttentionDelta,
+                        {read(at.attention), read(d(c).d_attention), write(d(c).delta)},
+                        {step_.rows(c), static_cast<std::int32_t>(step_.dims.q_width())});
 }
 
 }  // namespace ebbtide::model

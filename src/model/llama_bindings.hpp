@@ -16,8 +16,13 @@ struct Binding {
 using BindingFunction = void (*)(const Binding&, const OpContext&);
 
 // Optional operands, or'ed.
-enum Extra : std::uint8_t { kNoExtra = 0, kWithBias = 1, kWithResidual = 2, kWithRope = 4,
-                            kWithNorm = 8 };
+enum Extra : std::uint8_t {
+  kNoExtra = 0,
+  kWithBias = 1,
+  kWithResidual = 2,
+  kWithRope = 4,
+  kWithNorm = 8
+};
 
 // Of products with a weight W (out, in).
 struct LinearArgs {

@@ -48,7 +48,20 @@ std::int64_t loss_tile_tokens(std::int64_t vocab);
 
 // A parameter's part in its layer.
 enum class Slot : std::uint8_t {
-  kInputNorm, kQ, kQBias, kK, kKBias, kV, kVBias, kQNorm, kKNorm, kO, kPostNorm, kGate, kUp, kDown,
+  kInputNorm,
+  kQ,
+  kQBias,
+  kK,
+  kKBias,
+  kV,
+  kVBias,
+  kQNorm,
+  kKNorm,
+  kO,
+  kPostNorm,
+  kGate,
+  kUp,
+  kDown,
 };
 inline constexpr std::size_t kSlotCount = 14;
 

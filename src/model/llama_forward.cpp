@@ -109,8 +109,8 @@ void Forward::down(std::int64_t l, std::int64_t c) {
   args.out = static_cast<std::int32_t>(step_.dims.hidden);
   args.extras = kWithResidual;
   step_.ops.linear(OpName::kDown,
-                   {read(act, act == at.up ? after : After::kStay),
-                    step_.weight(l, Slot::kDown), write(output), read(at.mid, after)},
+                   {read(act, act == at.up ? after : After::kStay), step_.weight(l, Slot::kDown),
+                    write(output), read(at.mid, after)},
                    args);
   if (last)
     after_chunk_(c, output);

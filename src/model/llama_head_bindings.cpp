@@ -12,7 +12,7 @@ struct HeadOperands {
   Tensor weight;                           // (V, H)
   const std::uint32_t* targets = nullptr;  // (rows)
   double* loss = nullptr;
-  Tensor logits;                           // (tile, V) fp32
+  Tensor logits;  // (tile, V) fp32
 };
 
 HeadOperands take(const Binding& b, const HeadArgs& args, Operands& next) {

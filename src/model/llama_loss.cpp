@@ -8,9 +8,9 @@ ValueId final_norm(Step& step, std::int64_t c, ValueId output) {
   NormArgs args;
   args.tokens = step.rows(c);
   args.width = static_cast<std::int32_t>(step.dims.hidden);
-  const std::array uses{
-      read(output), read(step.values.parameter(step.params.final_norm(), State::kWeight)),
-      write(y)};
+  const std::array uses{read(output),
+                        read(step.values.parameter(step.params.final_norm(), State::kWeight)),
+                        write(y)};
   step.ops.norm(OpName::kFinalNorm, uses, args);
   return y;
 }

@@ -14,7 +14,9 @@ class Operands {
 
   void* next() { return context_.operands[taken_++]; }
   template <typename T>
-  T* next_as() { return reinterpret_cast<T*>(next()); }
+  T* next_as() {
+    return reinterpret_cast<T*>(next());
+  }
   // Of the step's dtype.
   kernels::Tensor tensor(std::int64_t rows, std::int64_t cols) {
     return {next(), dtype_, rows, cols};

@@ -164,7 +164,9 @@ void StepOps::head_loss(OpName op, std::span<const Use> uses, const HeadArgs& ar
   add(op, uses, args, product * (op == OpName::kHeadLoss ? 1 : 3));
 }
 
-void StepOps::zero(Use x) { add(OpName::kZero, {&x, 1}, BytesArgs{program_.value(x.value).size_bytes}, 0); }
+void StepOps::zero(Use x) {
+  add(OpName::kZero, {&x, 1}, BytesArgs{program_.value(x.value).size_bytes}, 0);
+}
 
 void StepOps::sum_of_squares(Use x, Use sum) {
   const std::uint64_t bytes = program_.value(x.value).size_bytes;

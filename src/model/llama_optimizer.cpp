@@ -42,10 +42,12 @@ void add_gradient_norm(StepOps& ops, StepValues& values, std::size_t count) {
 void add_adamw(StepOps& ops, StepValues& values, const Parameter& parameter, std::size_t p) {
   const ValueId weight = values.parameter(p, State::kWeight);
   const ValueId master = values.parameter(p, State::kMaster);
-  std::vector<Use> uses{read(values.scalars()), read(values.gradient_norm()),
+  std::vector<Use> uses{read(values.scalars()),
+                        read(values.gradient_norm()),
                         read(values.parameter(p, State::kGradient)),
                         update(values.parameter(p, State::kM)),
-                        update(values.parameter(p, State::kV)), update(master)};
+                        update(values.parameter(p, State::kV)),
+                        update(master)};
   if (weight != master) uses.push_back(write(weight));
   using Decay = AdamWArgs::Decay;
   ops.adamw(uses, {parameter.count(), decays(parameter) ? Decay::kDecay : Decay::kNone});

@@ -37,12 +37,16 @@ bool present(const ModelConfig& config, Slot slot) {
   switch (slot) {
     case Slot::kQBias:
     case Slot::kKBias:
-    case Slot::kVBias: return config.qkv_bias == ModelConfig::QkvBias::kBias;
+    case Slot::kVBias:
+      return config.qkv_bias == ModelConfig::QkvBias::kBias;
     case Slot::kQNorm:
-    case Slot::kKNorm: return config.qk_norm == ModelConfig::QkNorm::kPerHead;
+    case Slot::kKNorm:
+      return config.qk_norm == ModelConfig::QkNorm::kPerHead;
     // GELU has one projection up, which stands in the gate's place
-    case Slot::kUp: return config.use == ModelConfig::Use::kTrain;
-    default: return true;
+    case Slot::kUp:
+      return config.use == ModelConfig::Use::kTrain;
+    default:
+      return true;
   }
 }
 
@@ -50,20 +54,29 @@ std::pair<std::int64_t, std::int64_t> slot_shape(const ModelConfig& config, Slot
   const std::int64_t q = config.heads * config.head_dim;
   const std::int64_t kv = config.kv_heads * config.head_dim;
   switch (slot) {
-    case Slot::kQ: return {q, config.hidden};
+    case Slot::kQ:
+      return {q, config.hidden};
     case Slot::kK:
-    case Slot::kV: return {kv, config.hidden};
-    case Slot::kQBias: return {1, q};
+    case Slot::kV:
+      return {kv, config.hidden};
+    case Slot::kQBias:
+      return {1, q};
     case Slot::kKBias:
-    case Slot::kVBias: return {1, kv};
+    case Slot::kVBias:
+      return {1, kv};
     case Slot::kQNorm:
-    case Slot::kKNorm: return {1, config.head_dim};
-    case Slot::kO: return {config.hidden, q};
+    case Slot::kKNorm:
+      return {1, config.head_dim};
+    case Slot::kO:
+      return {config.hidden, q};
     case Slot::kGate:
-    case Slot::kUp: return {config.ffn, config.hidden};
-    case Slot::kDown: return {config.hidden, config.ffn};
+    case Slot::kUp:
+      return {config.ffn, config.hidden};
+    case Slot::kDown:
+      return {config.hidden, config.ffn};
     case Slot::kInputNorm:
-    case Slot::kPostNorm: break;
+    case Slot::kPostNorm:
+      break;
   }
   return {1, config.hidden};
 }
@@ -81,8 +94,8 @@ void append_layer(const ModelConfig& config, std::int32_t layer, std::vector<Par
 
 std::vector<Parameter> parameters(const ModelConfig& config) {
   std::vector<Parameter> all;
-  all.push_back({"model.embed_tokens.weight", -1, config.vocab, config.hidden,
-                 ParameterRole::kEmbedding});
+  all.push_back(
+      {"model.embed_tokens.weight", -1, config.vocab, config.hidden, ParameterRole::kEmbedding});
   for (std::int32_t l = 0; l < config.layers; ++l) append_layer(config, l, all);
   all.push_back({"model.norm.weight", -1, 1, config.hidden, ParameterRole::kNormWeight});
   if (!config.tied())
@@ -103,7 +116,9 @@ std::size_t ParameterMap::at(std::int64_t layer, Slot slot) const {
   return first_of(layer) + static_cast<std::size_t>(offset_[static_cast<std::size_t>(slot)]);
 }
 
-std::string_view label(Slot slot) { return kSlots[static_cast<std::size_t>(slot)].label; }
+std::string_view label(Slot slot) {
+  return kSlots[static_cast<std::size_t>(slot)].label;
+}
 
 std::string parameter_label(const ModelConfig& config, std::size_t parameter) {
   const ParameterMap map(config);
@@ -127,9 +142,9 @@ ModelHomes lay_out_homes(const ModelConfig& config, const StepShape& longest,
     return static_cast<std::uint64_t>(all[p].count()) * dtype_bytes(DType::kF32);
   };
   for (std::size_t p = 0; p < all.size(); ++p)
-    homes.parameters[p].weight = homes.layout.add(
-        static_cast<std::uint64_t>(all[p].count()) * dtype_bytes(longest.dtype),
-        placement.parameters);
+    homes.parameters[p].weight =
+        homes.layout.add(static_cast<std::uint64_t>(all[p].count()) * dtype_bytes(longest.dtype),
+                         placement.parameters);
   for (std::size_t p = 0; p < all.size(); ++p)
     homes.parameters[p].gradient = homes.layout.add(fp32_bytes(p), placement.gradients);
   // what one AdamW op needs lies together

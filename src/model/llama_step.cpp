@@ -85,8 +85,8 @@ void make_input_norm(Step& step, std::int64_t layer, std::int64_t c, Keeping kee
 
 void make_q(Step& step, std::int64_t layer, std::int64_t c, Keeping keeping) {
   ChunkValues& at = step.at(layer, c);
-  const HeadProjection to{OpName::kQ, Slot::kQ, Slot::kQBias, OpName::kQNorm, Slot::kQNorm,
-                          step.dims.heads};
+  const HeadProjection to{OpName::kQ,     Slot::kQ,     Slot::kQBias,
+                          OpName::kQNorm, Slot::kQNorm, step.dims.heads};
   at.q = step.values.make(Activation::kQ, keeping, layer, c);
   if (!step.params.has(to.norm))
     return project_heads(step, to, layer, c, read(at.input_norm), at.q, kWithRope);
@@ -97,8 +97,8 @@ void make_q(Step& step, std::int64_t layer, std::int64_t c, Keeping keeping) {
 
 void make_k(Step& step, std::int64_t layer, std::int64_t c, Keeping keeping) {
   ChunkValues& at = step.at(layer, c);
-  const HeadProjection to{OpName::kK, Slot::kK, Slot::kKBias, OpName::kKNorm, Slot::kKNorm,
-                          step.dims.kv_heads};
+  const HeadProjection to{OpName::kK,     Slot::kK,     Slot::kKBias,
+                          OpName::kKNorm, Slot::kKNorm, step.dims.kv_heads};
   at.k = step.values.make(Activation::kK, keeping, layer, c);
   if (!step.params.has(to.norm))
     return project_heads(step, to, layer, c, read(at.input_norm), at.k, kWithRope);
@@ -148,13 +148,12 @@ void make_gate_and_up(Step& step, std::int64_t layer, std::int64_t c, Keeping ke
   at.up = step.values.make(Activation::kUp, keeping, layer, c);
   const bool gelu = step.mlp == Mlp::kGelu;
   step.ops.linear(OpName::kGate,
-                  {read(at.post_norm, gelu ? last : After::kStay),
-                   step.weight(layer, Slot::kGate), write(at.gate)},
+                  {read(at.post_norm, gelu ? last : After::kStay), step.weight(layer, Slot::kGate),
+                   write(at.gate)},
                   args);
   if (gelu) {
     // the hidden activation after GELU stands where up stands
-    step.ops.elementwise(OpName::kGelu, {read(at.gate, last), write(at.up)},
-                         {args.rows, args.out});
+    step.ops.elementwise(OpName::kGelu, {read(at.gate, last), write(at.up)}, {args.rows, args.out});
     return;
   }
   step.ops.linear(OpName::kUp,

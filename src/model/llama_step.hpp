@@ -15,14 +15,14 @@ enum class Mlp : std::uint8_t { kSwiglu, kGelu };
 
 // Of one chunk in one layer. A value that is not saved is replaced when backward makes it again.
 struct ChunkValues {
-  ValueId input = 0;       // Activation::kLayerInput
+  ValueId input = 0;  // Activation::kLayerInput
   ValueId input_norm = 0;
   ValueId raw_q = 0;
   ValueId raw_k = 0;
   ValueId q = 0;
   ValueId k = 0;
   ValueId v = 0;
-  ValueId running = 0;     // is `attention` in fp32
+  ValueId running = 0;  // is `attention` in fp32
   ValueId attention = 0;
   ValueId lse = 0;
   ValueId mid = 0;
@@ -71,9 +71,9 @@ class Step {
   Program program;
   StepOps ops;
   StepValues values;
-  std::vector<ChunkValues> chunks;    // by layer, then chunk
-  std::vector<ValueId> rope;          // by chunk
-  std::vector<ValueId> d_output;      // by chunk: gradient of what the layer put out
+  std::vector<ChunkValues> chunks;  // by layer, then chunk
+  std::vector<ValueId> rope;        // by chunk
+  std::vector<ValueId> d_output;    // by chunk: gradient of what the layer put out
 
   Step(const Step&) = delete;
   Step& operator=(const Step&) = delete;

@@ -75,13 +75,20 @@ static_assert(entries_in_order());
 
 std::int64_t columns(const StepDims& dims, Width width) {
   switch (width) {
-    case Width::kHidden: return dims.hidden;
-    case Width::kQ: return dims.q_width();
-    case Width::kKv: return dims.kv_width();
-    case Width::kFfn: return dims.ffn;
-    case Width::kHeads: return dims.heads;
-    case Width::kHeadDim: return dims.head_dim;
-    case Width::kVocab: return dims.vocab;
+    case Width::kHidden:
+      return dims.hidden;
+    case Width::kQ:
+      return dims.q_width();
+    case Width::kKv:
+      return dims.kv_width();
+    case Width::kFfn:
+      return dims.ffn;
+    case Width::kHeads:
+      return dims.heads;
+    case Width::kHeadDim:
+      return dims.head_dim;
+    case Width::kVocab:
+      return dims.vocab;
   }
   return 0;
 }
@@ -107,12 +114,18 @@ constexpr std::array<StateEntry, 6> kStates{{
 const Home& home_of(const ModelHomes& homes, std::size_t index, State state) {
   const ParameterHomes& of = homes.parameters[index];
   switch (state) {
-    case State::kGradient: return of.gradient;
-    case State::kMaster: return of.master;
-    case State::kM: return of.m;
-    case State::kV: return of.v;
-    case State::kSquareSum: return homes.sums_of_squares[index];
-    case State::kWeight: break;
+    case State::kGradient:
+      return of.gradient;
+    case State::kMaster:
+      return of.master;
+    case State::kM:
+      return of.m;
+    case State::kV:
+      return of.v;
+    case State::kSquareSum:
+      return homes.sums_of_squares[index];
+    case State::kWeight:
+      break;
   }
   return of.weight;
 }
@@ -147,28 +160,27 @@ KindId StepValues::activation_kind(Activation what, Keeping keeping) {
   const auto at = static_cast<std::size_t>(what);
   std::int32_t& kind = activation_kinds_[at][static_cast<std::size_t>(keeping)];
   if (kind < 0) {
-    const char* category =
-        keeping == Keeping::kSaved ? "saved activations" : kEntries[at].category;
+    const char* category = keeping == Keeping::kSaved ? "saved activations" : kEntries[at].category;
     kind = program_.add_kind({kEntries[at].name, category, {}});
   }
   return static_cast<KindId>(kind);
 }
 
-ValueId StepValues::make(Activation what, Keeping keeping, std::int64_t layer,
-                         std::int64_t chunk) {
+ValueId StepValues::make(Activation what, Keeping keeping, std::int64_t layer, std::int64_t chunk) {
   const ActivationEntry& entry = kEntries[static_cast<std::size_t>(what)];
   Value value;
   value.dtype = entry.precision == Precision::kFp32 ? DType::kF32 : dims_.dtype;
-  value.size_bytes = static_cast<std::uint64_t>(rows(dims_, entry.width, chunk) *
-                                                columns(dims_, entry.width)) *
-                     dtype_bytes(value.dtype);
+  value.size_bytes =
+      static_cast<std::uint64_t>(rows(dims_, entry.width, chunk) * columns(dims_, entry.width)) *
+      dtype_bytes(value.dtype);
   value.kind = activation_kind(what, keeping);
   value.reach = keeping == Keeping::kSaved ? saved_reach_ : Reach::kAny;
   value.at = {static_cast<std::int32_t>(layer), static_cast<std::int32_t>(chunk)};
   return program_.add_value(value);
 }
 
-KindId StepValues::named_kind(std::string name, const char* category, std::optional<std::uint8_t> limit) {
+KindId StepValues::named_kind(std::string name, const char* category,
+                              std::optional<std::uint8_t> limit) {
   for (const auto& [known, kind] : named_kinds_)
     if (known == name) return kind;
   const KindId id = program_.add_kind({name, category, limit});
@@ -189,8 +201,7 @@ ValueId StepValues::parameter(std::size_t index, State state) {
   value.at = {parameters_[index].layer, -1};
   const Home& home = home_of(homes_, index, state);
   const auto count = static_cast<std::uint64_t>(parameters_[index].count());
-  EBBTIDE_CHECK(state == State::kSquareSum ||
-                    home.size_bytes == count * dtype_bytes(value.dtype),
+  EBBTIDE_CHECK(state == State::kSquareSum || home.size_bytes == count * dtype_bytes(value.dtype),
                 fmt::format("home of {} bytes for {} {} of {}", home.size_bytes, count,
                             name(value.dtype), parameters_[index].name));
   made = program_.add_value(value, home);
@@ -230,7 +241,9 @@ ValueId StepValues::single(ValueId& made, const Home& home, DType dtype, const c
   return made;
 }
 
-ValueId StepValues::loss() { return single(loss_, homes_.loss, DType::kF64, "loss"); }
+ValueId StepValues::loss() {
+  return single(loss_, homes_.loss, DType::kF64, "loss");
+}
 ValueId StepValues::scalars() {
   return single(scalars_, homes_.scalars, DType::kU8, "optimizer scalars");
 }

@@ -17,12 +17,26 @@ void* counted(std::size_t size_bytes) {
 
 }  // namespace
 
-std::uint64_t ebbtide::test::allocation_count() { return count.load(); }
+std::uint64_t ebbtide::test::allocation_count() {
+  return count.load();
+}
 
 // The other forms of new end in these.
-void* operator new(std::size_t size_bytes) { return counted(size_bytes); }
-void* operator new[](std::size_t size_bytes) { return counted(size_bytes); }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
+void* operator new(std::size_t size_bytes) {
+  return counted(size_bytes);
+}
+void* operator new[](std::size_t size_bytes) {
+  return counted(size_bytes);
+}
+void operator delete(void* memory) noexcept {
+  std::free(memory);
+}
+void operator delete[](void* memory) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, std::size_t) noexcept {
+  std::free(memory);
+}
+void operator delete[](void* memory, std::size_t) noexcept {
+  std::free(memory);
+}

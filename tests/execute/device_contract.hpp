@@ -46,7 +46,8 @@ TEST_P(DeviceContract, HasExactlyTheArenaThatWasAsked) {
 }
 
 TEST_P(DeviceContract, BringsBackWhatWasCopiedForEverySize) {
-  for (const std::uint64_t size_bytes : {1UL, 63UL, 64UL, 4095UL, 262143UL, 262145UL, kArenaBytes}) {
+  for (const std::uint64_t size_bytes :
+       {1UL, 63UL, 64UL, 4095UL, 262143UL, 262145UL, kArenaBytes}) {
     const std::vector<std::byte> bytes = noise(size_bytes, 1);
     put(0, bytes);
     EXPECT_EQ(get(0, size_bytes), bytes) << size_bytes;

@@ -15,9 +15,12 @@ namespace ebbtide::test {
 class HandPlan {
  public:
   explicit HandPlan(const Program& program) : program_(program) {
-    plan_.operand_units.resize(program.use_count());
     plan_.width.fill(1);
+    make_room();
   }
+
+  // For the operands of ops that were added to the program since.
+  void make_room() { plan_.operand_units.resize(program_.use_count()); }
 
   void set_width(Lane lane, std::uint32_t width) { plan_.width[index(lane)] = width; }
 
@@ -60,11 +63,16 @@ class HandPlan {
  private:
   static std::pair<Tier, Tier> ends(Lane lane) {
     switch (lane) {
-      case Lane::kD2h: return {Tier::kDevice, Tier::kHost};
-      case Lane::kH2d: return {Tier::kHost, Tier::kDevice};
-      case Lane::kNvmeWrite: return {Tier::kHost, Tier::kNvme};
-      case Lane::kNvmeRead: return {Tier::kNvme, Tier::kHost};
-      default: return {Tier::kDevice, Tier::kDevice};
+      case Lane::kD2h:
+        return {Tier::kDevice, Tier::kHost};
+      case Lane::kH2d:
+        return {Tier::kHost, Tier::kDevice};
+      case Lane::kNvmeWrite:
+        return {Tier::kHost, Tier::kNvme};
+      case Lane::kNvmeRead:
+        return {Tier::kNvme, Tier::kHost};
+      default:
+        return {Tier::kDevice, Tier::kDevice};
     }
   }
   void span(Tier tier, std::uint64_t address, ValueId value) {

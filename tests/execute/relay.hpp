@@ -1,4 +1,5 @@
-// A small program that passes through every lane, with a plan written by hand, and its right result.
+// A small program that passes through every lane, with a plan written by hand, and its right
+// result.
 //
 //   a = fill(7)                    device 0         -> host A -> disk 0
 //   b = fill(9)                    device 0 (over a) -> moved to device 2S
@@ -74,7 +75,8 @@ class Relay {
                                 }});
   }
   void build() {
-    const KindId kind = program_.add_kind({.name = "value", .category = "values", .resident_limit = {}});
+    const KindId kind =
+        program_.add_kind({.name = "value", .category = "values", .resident_limit = {}});
     HomeLayout homes;
     total_ = homes.add(size_bytes_, Tier::kHost);
     seen_ = homes.add(size_bytes_, Tier::kHost);
@@ -99,19 +101,19 @@ class Relay {
       const auto out = words(context.operands[2], size);
       for (std::uint64_t i = 0; i < out.size(); ++i) out[i] = x[i] + y[i];
     });
-    const KernelId accumulate = kernel("accumulate", Place::kHost, [size](const OpContext& context) {
-      const auto x = words(context.operands[0], size);
-      const auto out = words(context.operands[1], size);
-      for (std::uint64_t i = 0; i < out.size(); ++i) out[i] += x[i];
-    });
+    const KernelId accumulate =
+        kernel("accumulate", Place::kHost, [size](const OpContext& context) {
+          const auto x = words(context.operands[0], size);
+          const auto out = words(context.operands[1], size);
+          for (std::uint64_t i = 0; i < out.size(); ++i) out[i] += x[i];
+        });
     const KernelId look = kernel("look", Place::kHost, [size](const OpContext& context) {
       std::memcpy(context.operands[1], context.operands[0], size);
     });
     const OpId fill_a = program_.add_op(fill, {write(a)}, std::uint64_t{7}, {});
     const OpId fill_b = program_.add_op(fill, {write(b)}, std::uint64_t{9}, {});
     const OpId sum = program_.add_op(add, {read(a), read(b), write(c)}, std::uint64_t{0}, {});
-    const OpId grow =
-        program_.add_op(accumulate, {read(c), update(total)}, std::uint64_t{0}, {});
+    const OpId grow = program_.add_op(accumulate, {read(c), update(total)}, std::uint64_t{0}, {});
     const OpId see = program_.add_op(look, {read(total), write(seen)}, std::uint64_t{0}, {});
 
     const std::uint64_t s = size_bytes_;
@@ -126,8 +128,7 @@ class Relay {
     const Wait loaded = plan.transfer(Lane::kH2d, {{4 * s, s, a}}, {fetched});
     const Wait summed = plan.op(Lane::kCompute, sum, {s, 2 * s, 3 * s}, {loaded});
     const Wait home = plan.transfer(Lane::kD2h, {{3 * s, c_home.address, c}}, {summed});
-    const Wait grown =
-        plan.op(Lane::kHostCompute, grow, {c_home.address, total_.address}, {home});
+    const Wait grown = plan.op(Lane::kHostCompute, grow, {c_home.address, total_.address}, {home});
     plan.op(Lane::kComm, see, {total_.address, seen_.address}, {grown});
   }
 

@@ -12,7 +12,8 @@ namespace ebbtide::test {
 namespace {
 
 INSTANTIATE_TEST_SUITE_P(Cpu, DeviceContract, testing::Values([](std::uint64_t arena_bytes) {
-                           return make_cpu_device({.arena_bytes = arena_bytes, .link_bytes_per_s = {}});
+                           return make_cpu_device(
+                               {.arena_bytes = arena_bytes, .link_bytes_per_s = {}});
                          }));
 INSTANTIATE_TEST_SUITE_P(PacedCpu, DeviceContract, testing::Values([](std::uint64_t arena_bytes) {
                            return make_cpu_device(

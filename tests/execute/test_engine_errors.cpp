@@ -29,8 +29,7 @@ TEST_P(FailingLane, ThrowsItsCauseOnTheCallerAndRunsAgain) {
   };
   Relay relay(kBytes);
   relay.before_op = [&](const std::string& kernel) { fail_at(kernel); };
-  Engine engine =
-      engine_for(relay, options_for(relay), [&](Lane lane) { fail_at(name(lane)); });
+  Engine engine = engine_for(relay, options_for(relay), [&](Lane lane) { fail_at(name(lane)); });
   for (int run = 0; run < 3; ++run) {
     try {
       engine.run(relay.program(), relay.plan());

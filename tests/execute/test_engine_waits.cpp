@@ -15,11 +15,13 @@ constexpr std::uint64_t kBytes = std::uint64_t{256} << 10;
 
 // Makes one thing of the relay late, each with an engine of its own.
 struct Late {
-  const char* what = "";  // a kernel's name, or a lane's
+  const char* what = "";           // a kernel's name, or a lane's
   std::vector<std::size_t> waits;  // of the relay's plan: those that wait for this
 };
 
-void PrintTo(const Late& late, std::ostream* out) { *out << late.what; }
+void PrintTo(const Late& late, std::ostream* out) {
+  *out << late.what;
+}
 
 class LateLane : public testing::TestWithParam<Late> {
  protected:
@@ -53,7 +55,9 @@ class LateLane : public testing::TestWithParam<Late> {
   EngineSeams seams_;
 };
 
-TEST_P(LateLane, ChangesNoByte) { EXPECT_TRUE(is_right(relay_.plan())); }
+TEST_P(LateLane, ChangesNoByte) {
+  EXPECT_TRUE(is_right(relay_.plan()));
+}
 
 TEST_P(LateLane, GivesWrongBytesIfItsWaitIsTakenOut) {
 #if defined(__SANITIZE_THREAD__)

@@ -15,9 +15,8 @@ constexpr tiers::JobId kJobNow = std::numeric_limits<tiers::JobId>::max();
 DiskLane::DiskLane(Lane lane, Step& step, const MakeIoQueue& make_queue)
     : LaneWalker(lane, step),
       direction_(lane == Lane::kNvmeWrite ? tiers::IoDirection::kWrite : tiers::IoDirection::kRead),
-      queue_(make_queue([this](tiers::JobId job, const tiers::IoResult& result) {
-        completed(job, result);
-      })) {}
+      queue_(make_queue(
+          [this](tiers::JobId job, const tiers::IoResult& result) { completed(job, result); })) {}
 
 void DiskLane::prepare() {
   width_ = std::max(1U, step_.plan->width[index(lane_)]);

@@ -38,7 +38,7 @@ class DiskLane final : public LaneWalker {
   std::uint32_t width_ = 1;                 // constant during a walk
   std::vector<tiers::IoRequest> requests_;  // the lane's thread
 
-  std::mutex mutex_;  // guards what follows, between threads of the queue
+  std::mutex mutex_;                        // guards what follows, between threads of the queue
   std::vector<std::uint8_t> has_finished_;  // by task % width_, of tasks from prefix_ on
   std::uint32_t prefix_ = 0;
   tiers::IoResult result_now_;  // of transfer_now()

@@ -24,9 +24,17 @@ void Engine::write_home(const Home& home, std::span<const std::byte> bytes) {
 void Engine::read_home(const Home& home, std::span<std::byte> bytes) {
   state_->read_home(home, bytes);
 }
-void Engine::cancel() noexcept { state_->cancel(); }
-Device& Engine::device() { return state_->device(); }
-const EngineCounters& Engine::counters() const { return state_->counters(); }
-const std::vector<std::string>& Engine::warnings() const { return state_->warnings(); }
+void Engine::cancel() noexcept {
+  state_->cancel();
+}
+Device& Engine::device() {
+  return state_->device();
+}
+const EngineCounters& Engine::counters() const {
+  return state_->counters();
+}
+const std::vector<std::string>& Engine::warnings() const {
+  return state_->warnings();
+}
 
 }  // namespace ebbtide

@@ -23,9 +23,9 @@ const EngineSeams& seams_of(const EngineOptions& options) {
 
 void check(const EngineOptions& options) {
   if (options.nvme_bytes > 0 && options.nvme_paths.empty())
-    throw Error(Errc::kBadUsage,
-                fmt::format("an NVMe memory of {} bytes needs at least one NVMe path",
-                            options.nvme_bytes));
+    throw Error(
+        Errc::kBadUsage,
+        fmt::format("an NVMe memory of {} bytes needs at least one NVMe path", options.nvme_bytes));
   if (options.io_block_bytes == 0 || options.io_block_bytes % kPageAlignment != 0)
     throw Error(Errc::kBadUsage, fmt::format("the I/O block size must be a multiple of {}, not {}",
                                              kPageAlignment, options.io_block_bytes));
@@ -36,11 +36,11 @@ void check(const EngineOptions& options) {
 tiers::HostArenaOptions host_options(const EngineOptions& options) {
   check(options);
   const EngineSeams& seams = seams_of(options);
-  return {.size_bytes = options.host_bytes,
-          .lock = options.host_lock == HostLock::kTry ? tiers::PageLock::kTry
-                                                      : tiers::PageLock::kNone,
-          .lock_pages = seams.lock_pages,
-          .available_bytes = seams.available_bytes};
+  return {
+      .size_bytes = options.host_bytes,
+      .lock = options.host_lock == HostLock::kTry ? tiers::PageLock::kTry : tiers::PageLock::kNone,
+      .lock_pages = seams.lock_pages,
+      .available_bytes = seams.available_bytes};
 }
 
 void fill_with_nan(std::span<std::byte> memory) {
@@ -111,8 +111,7 @@ void Engine::State::make_disk_tier(const EngineOptions& options) {
 }
 
 void Engine::State::make_lanes() {
-  for (const Lane lane :
-       {Lane::kCompute, Lane::kD2h, Lane::kH2d, Lane::kHostCompute, Lane::kComm})
+  for (const Lane lane : {Lane::kCompute, Lane::kD2h, Lane::kH2d, Lane::kHostCompute, Lane::kComm})
     walkers_[index(lane)] = std::make_unique<execute::SerialLane>(lane, step_);
   for (std::size_t i = 0; i < kLaneCount; ++i) {
     const auto lane = static_cast<Lane>(i);

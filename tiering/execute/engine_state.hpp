@@ -66,7 +66,7 @@ class Engine::State {
 
   execute::DiskLane* disk_writer_ = nullptr;  // one of walkers_; null without a disk tier
   execute::DiskLane* disk_reader_ = nullptr;
-  PerLane<std::unique_ptr<execute::LaneWalker>> walkers_;   // a lane without one takes no task
+  PerLane<std::unique_ptr<execute::LaneWalker>> walkers_;  // a lane without one takes no task
   PerLane<std::unique_ptr<execute::LaneThread>> threads_;  // none for kCompute: the caller's
 };
 

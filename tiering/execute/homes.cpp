@@ -30,7 +30,8 @@ void Engine::State::write_home(const Home& home, std::span<const std::byte> byte
     case Tier::kHost:
       std::memcpy(step_.host_arena.data() + home.address, bytes.data(), bytes.size());
       return;
-    case Tier::kNvme: return write_disk(home.address, bytes);
+    case Tier::kNvme:
+      return write_disk(home.address, bytes);
   }
 }
 
@@ -44,7 +45,8 @@ void Engine::State::read_home(const Home& home, std::span<std::byte> bytes) {
     case Tier::kHost:
       std::memcpy(bytes.data(), step_.host_arena.data() + home.address, bytes.size());
       return;
-    case Tier::kNvme: return read_disk(home.address, bytes);
+    case Tier::kNvme:
+      return read_disk(home.address, bytes);
   }
 }
 

@@ -68,9 +68,12 @@ void SerialLane::walk_tasks() {
 
 void SerialLane::perform(const Task& task) {
   switch (task.kind()) {
-    case TaskKind::kOp: return run_op(task.first);
-    case TaskKind::kMove: return move(step_.plan->segments_of(task));
-    case TaskKind::kTransfer: return copy(step_.plan->segments_of(task));
+    case TaskKind::kOp:
+      return run_op(task.first);
+    case TaskKind::kMove:
+      return move(step_.plan->segments_of(task));
+    case TaskKind::kTransfer:
+      return copy(step_.plan->segments_of(task));
   }
   contract_violated("a kind of task", __FILE__, __LINE__, std::to_string(task.kind_bits));
 }

@@ -43,9 +43,13 @@ void LaneThread::set(State state) {
   state_.notify_all();
 }
 
-void LaneThread::start() { set(State::kWalking); }
+void LaneThread::start() {
+  set(State::kWalking);
+}
 
-void LaneThread::rest() { state_.wait(State::kWalking); }
+void LaneThread::rest() {
+  state_.wait(State::kWalking);
+}
 
 void LaneThread::live(const std::function<void()>& walk) {
   for (;;) {

@@ -23,9 +23,8 @@ PlanOrder::PlanOrder(const Plan& plan) : plan_(plan) {
 bool PlanOrder::is_ready(Lane lane) const {
   const std::size_t next = known_[index(lane)].size();
   if (next == plan_.tasks[index(lane)].size()) return false;
-  return std::ranges::all_of(
-      plan_.waits_of(plan_.tasks[index(lane)][next]),
-      [this](Wait wait) { return known_[wait.lane].size() >= wait.count; });
+  return std::ranges::all_of(plan_.waits_of(plan_.tasks[index(lane)][next]),
+                             [this](Wait wait) { return known_[wait.lane].size() >= wait.count; });
 }
 
 void PlanOrder::learn(Known& known, Lane lane, std::uint32_t count) const {

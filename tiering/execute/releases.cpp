@@ -24,7 +24,9 @@ struct Tenant {
   std::vector<TaskAt> touchers;  // in replay order, each once
 };
 
-bool same(TaskAt a, TaskAt b) { return a.lane == b.lane && a.task == b.task; }
+bool same(TaskAt a, TaskAt b) {
+  return a.lane == b.lane && a.task == b.task;
+}
 
 // The parts of `whole` that none of `taken` covers.
 std::vector<Range> without(Range whole, std::vector<Range> taken) {
@@ -57,7 +59,8 @@ class Replay {
       for (const auto& [begin, tenant] : tenants_[index(tier)]) leave_at_end(tier, tenant);
     }
     for (std::vector<Fill>& fills : releases_.fills)
-      std::ranges::stable_sort(fills, {}, [](const Fill& f) { return std::tuple(f.task, f.moment); });
+      std::ranges::stable_sort(fills, {},
+                               [](const Fill& f) { return std::tuple(f.task, f.moment); });
     return std::move(releases_);
   }
 

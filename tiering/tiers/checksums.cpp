@@ -12,9 +12,10 @@ namespace {
 
 class CheckedQueue final : public IoQueue {
  public:
-  CheckedQueue(Checksums& checksums, OnComplete on_complete,
+  CheckedQueue(const SwapFiles& files, Checksums& checksums, OnComplete on_complete,
                const std::function<std::unique_ptr<IoQueue>(OnComplete)>& make_inner)
-      : checksums_(checksums),
+      : files_(files),
+        checksums_(checksums),
         on_complete_(std::move(on_complete)),
         inner_(make_inner([this](JobId job, const IoResult& result) { complete(job, result); })) {}
 
@@ -34,6 +35,7 @@ class CheckedQueue final : public IoQueue {
   void complete(JobId job, const IoResult& result);
   IoResult check(const Pending& pending);
 
+  const SwapFiles& files_;
   Checksums& checksums_;
   const OnComplete on_complete_;
   std::mutex mutex_;
@@ -42,6 +44,7 @@ class CheckedQueue final : public IoQueue {
 };
 
 void CheckedQueue::submit(JobId job, IoDirection direction, std::span<const IoRequest> requests) {
+  for (const IoRequest& request : requests) check_request(files_, request);
   Pending pending{direction, {requests.begin(), requests.end()}, {}};
   if (direction == IoDirection::kWrite) {
     for (const IoRequest& request : requests) {
@@ -150,9 +153,9 @@ std::uint64_t Checksums::unchecked_bytes() const {
 }
 
 std::unique_ptr<IoQueue> make_checked_queue(
-    Checksums& checksums, OnComplete on_complete,
+    const SwapFiles& files, Checksums& checksums, OnComplete on_complete,
     const std::function<std::unique_ptr<IoQueue>(OnComplete)>& make_inner) {
-  return std::make_unique<CheckedQueue>(checksums, std::move(on_complete), make_inner);
+  return std::make_unique<CheckedQueue>(files, checksums, std::move(on_complete), make_inner);
 }
 
 }  // namespace ebbtide::tiers

@@ -54,7 +54,7 @@ class Checksums {
 // A queue that records the sum of each request that it writes and checks each that it reads; a
 // difference completes the job with kCorrupted, its offset and both sums.
 std::unique_ptr<IoQueue> make_checked_queue(
-    Checksums& checksums, OnComplete on_complete,
+    const SwapFiles& files, Checksums& checksums, OnComplete on_complete,
     const std::function<std::unique_ptr<IoQueue>(OnComplete)>& make_inner);
 
 }  // namespace ebbtide::tiers

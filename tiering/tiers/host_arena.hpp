@@ -30,8 +30,8 @@ struct HostArenaOptions {
   NumaPlacement numa = NumaPlacement::kNearest;
   PageLock lock = PageLock::kNone;
   // Seams for tests; empty means the system's own.
-  std::function<int(void* address, std::size_t size_bytes)> lock_pages;  // returns 0 or an errno
-  std::function<std::uint64_t()> available_bytes;
+  std::function<int(void* address, std::size_t size_bytes)> lock_pages{};  // returns 0 or an errno
+  std::function<std::uint64_t()> available_bytes{};
 };
 
 class HostArena {

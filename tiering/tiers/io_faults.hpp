@@ -23,8 +23,8 @@ struct KernelTransfer {
 // What happens instead of the transfer succeeding at once; all empty: nothing.
 struct IoFault {
   std::chrono::microseconds delay{0};
-  int error = 0;                              // errno to report; nothing is moved
-  std::optional<std::uint64_t> report_bytes;  // move and report no more than this
+  int error = 0;                                // errno to report; nothing is moved
+  std::optional<std::uint64_t> report_bytes{};  // move and report no more than this
 };
 
 // Called on threads of the queue, several at a time.

@@ -4,7 +4,9 @@
 
 #include <utility>
 
+#include "ebbtide/types.hpp"
 #include "tiering/tiers/checksums.hpp"
+#include "tiering/tiers/swap_files.hpp"
 #include "tiering/tiers/thread_queue.hpp"
 #include "tiering/tiers/uring_queue.hpp"
 
@@ -46,6 +48,17 @@ std::unique_ptr<IoQueue> make_plain_queue(IoEngine engine, const SwapFiles& file
 
 }  // namespace
 
+void check_request(const SwapFiles& files, const IoRequest& request) {
+  const auto address = reinterpret_cast<std::uintptr_t>(request.memory);
+  EBBTIDE_CHECK((request.offset | request.size_bytes | address) % kPageAlignment == 0,
+                fmt::format("offset {}, size {}, memory {:#x}; all must be multiples of {}",
+                            request.offset, request.size_bytes, address, kPageAlignment));
+  EBBTIDE_CHECK(request.offset <= files.size_bytes() &&
+                    request.size_bytes <= files.size_bytes() - request.offset,
+                fmt::format("{} bytes at {} in a swap space of {}", request.size_bytes,
+                            request.offset, files.size_bytes()));
+}
+
 Error io_error(IoDirection direction, const IoResult& result) {
   EBBTIDE_CHECK(result.error, "a job that did not fail");
   return Error(result.error,
@@ -61,9 +74,9 @@ Error io_error(IoDirection direction, const IoResult& result) {
 std::unique_ptr<IoQueue> make_io_queue(IoEngine engine, const SwapFiles& files,
                                        const IoQueueOptions& options, OnComplete on_complete) {
   if (!options.checksums) return make_plain_queue(engine, files, options, std::move(on_complete));
-  return make_checked_queue(*options.checksums, std::move(on_complete), [&](OnComplete inner) {
-    return make_plain_queue(engine, files, options, std::move(inner));
-  });
+  return make_checked_queue(
+      files, *options.checksums, std::move(on_complete),
+      [&](OnComplete inner) { return make_plain_queue(engine, files, options, std::move(inner)); });
 }
 
 }  // namespace ebbtide::tiers

@@ -37,6 +37,9 @@ struct IoRequest {
   std::uint64_t size_bytes = 0;
 };
 
+// Throws ContractViolation for a request that is not aligned or not in the swap space.
+void check_request(const SwapFiles& files, const IoRequest& request);
+
 // Plain data, kept until somebody waits and turned into an Error there.
 struct IoResult {
   std::error_code error;     // none: everything moved
@@ -70,9 +73,9 @@ class IoQueue {
 struct IoQueueOptions {
   std::uint64_t block_bytes = std::uint64_t{1} << 20;  // a transfer given to the kernel at most
   std::uint32_t depth = 16;
-  std::span<std::byte> registered;  // the host arena, to be registered where that is allowed
-  Checksums* checksums = nullptr;   // shared by the queues that write and that read; null: none
-  IoFaults* faults = nullptr;       // for tests
+  std::span<std::byte> registered{};  // the host arena, to be registered where that is allowed
+  Checksums* checksums = nullptr;     // shared by the queues that write and that read; null: none
+  IoFaults* faults = nullptr;         // for tests
 };
 
 // Files, checksums and faults must outlive the queue. kAuto takes io_uring and falls back to

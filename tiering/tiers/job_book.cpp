@@ -31,19 +31,8 @@ JobBook::JobBook(const SwapFiles& files, const IoQueueOptions& options)
                 fmt::format("blocks of {} bytes, pages of {}", block_bytes_, kPageAlignment));
 }
 
-void JobBook::check(const IoRequest& request) const {
-  const auto address = reinterpret_cast<std::uintptr_t>(request.memory);
-  EBBTIDE_CHECK((request.offset | request.size_bytes | address) % kPageAlignment == 0,
-                fmt::format("offset {}, size {}, memory {:#x}; all must be multiples of {}",
-                            request.offset, request.size_bytes, address, kPageAlignment));
-  EBBTIDE_CHECK(request.offset <= files_.size_bytes() &&
-                    request.size_bytes <= files_.size_bytes() - request.offset,
-                fmt::format("{} bytes at {} in a swap space of {}", request.size_bytes,
-                            request.offset, files_.size_bytes()));
-}
-
 std::uint64_t JobBook::add(JobId id, IoDirection direction, std::span<const IoRequest> requests) {
-  for (const IoRequest& request : requests) check(request);
+  for (const IoRequest& request : requests) check_request(files_, request);
   if (spare_.empty()) {
     jobs_.push_back(std::make_unique<Job>());
     spare_.push_back(jobs_.back().get());

@@ -63,7 +63,6 @@ class JobBook {
     std::size_t head_ = 0;
   };
 
-  void check(const IoRequest& request) const;
   std::uint64_t to_buffer_end(const std::byte* memory) const;
 
   const SwapFiles& files_;

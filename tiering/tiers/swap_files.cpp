@@ -4,13 +4,11 @@
 #include <fmt/format.h>
 #include <linux/magic.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/statfs.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <memory>
 #include <utility>
 
@@ -18,6 +16,7 @@
 #include "ebbtide/types.hpp"
 #include "tiering/tiers/errno_name.hpp"
 #include "tiering/tiers/file_alignment.hpp"
+#include "tiering/tiers/nameless_file.hpp"
 
 namespace ebbtide::tiers {
 namespace {
@@ -46,26 +45,6 @@ std::string advice_for_directory(int error) {
     default:
       return "name another NVMe path";
   }
-}
-
-// Where O_TMPFILE is not known (old or network file systems). Killed between the two calls, the
-// process leaves an empty file.
-int open_and_unlink(const fs::path& directory) {
-  std::string name = (directory / "ebbtide-swap-XXXXXX").string();
-  const int descriptor = ::mkostemp(name.data(), O_CLOEXEC);  // mode 0600
-  if (descriptor < 0) return -1;
-  ::unlink(name.c_str());
-  return descriptor;
-}
-
-int open_nameless(const fs::path& directory) {
-  const int descriptor =
-      ::open(directory.c_str(), O_TMPFILE | O_RDWR | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
-  if (descriptor >= 0) return descriptor;
-  const int error = errno;
-  if (error == EOPNOTSUPP || error == EISDIR || error == EINVAL) return open_and_unlink(directory);
-  errno = error;
-  return -1;
 }
 
 // Where a file system cannot allocate ahead (EOPNOTSUPP), zeros are written.
@@ -184,7 +163,7 @@ std::uint64_t SwapFiles::share_bytes(std::size_t file, std::size_t file_count) c
 void SwapFiles::make_file(const SwapFilesOptions& options, File& file, const fs::path& directory) {
   file.path = (directory / "(unlinked swap file)").string();
   check_file_size_limit(directory.string(), file.size_bytes);
-  file.descriptor = open_nameless(directory);
+  file.descriptor = open_nameless_file(directory);
   if (file.descriptor < 0) {
     const int error = errno;
     throw system_error(error, "make a swap file", directory.string(), advice_for_directory(error));

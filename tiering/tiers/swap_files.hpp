@@ -31,14 +31,15 @@ inline constexpr std::uint64_t kStripeBytes = std::uint64_t{1} << 20;
 enum class DirectIo : std::uint8_t { kNever, kWhereAllowed };
 
 struct SwapFilesOptions {
-  std::uint64_t size_bytes = 0;                    // of all files together; rounded up to a page
-  std::vector<std::filesystem::path> directories;  // one file in each; naming one twice is allowed
-  std::uint64_t stripe_bytes = kStripeBytes;       // a multiple of kPageAlignment
+  std::uint64_t size_bytes = 0;  // of all files together; rounded up to a page
+  std::vector<std::filesystem::path>
+      directories{};                          // one file in each; naming one twice is allowed
+  std::uint64_t stripe_bytes = kStripeBytes;  // a multiple of kPageAlignment
   DirectIo direct = DirectIo::kWhereAllowed;
   // Seams for tests; empty means the system's own.
-  std::function<int(int descriptor)> enable_direct;                      // returns 0 or an errno
-  std::function<int(int descriptor, std::uint64_t size_bytes)> reserve;  // returns 0 or an errno
-  std::optional<std::uint32_t> forced_alignment;  // instead of the file's own
+  std::function<int(int descriptor)> enable_direct{};                      // returns 0 or an errno
+  std::function<int(int descriptor, std::uint64_t size_bytes)> reserve{};  // returns 0 or an errno
+  std::optional<std::uint32_t> forced_alignment{};  // instead of the file's own
 };
 
 // A contiguous range of one file.
