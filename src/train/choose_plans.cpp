@@ -42,6 +42,18 @@ bool state_is_fixed(const MemoryOptions& memory) {
   return memory.parameter_tier.has_value() && memory.gradient_tier.has_value();
 }
 
+// Of the program that needs most of the device: forward and backward of a later micro-step, whose
+// gradients are read and written.
+std::uint64_t smallest_for(const RunModel& run, const model::ModelHomes& homes,
+                           const model::ActivationPolicy& policy) {
+  const model::MicroStep step{.shape = run.shape,
+                              .activations = policy,
+                              .gradients = model::GradientStart::kAdd,
+                              .norms = model::NormPartials::kMake};
+  return smallest_device_budget(
+      model::forward_backward_program(run.config, homes, step, run.device_kernels));
+}
+
 // Weights and gradients stay on the device by "auto" only when all activations do too.
 std::vector<model::ActivationPolicy> policies_for(const model::StatePlacement& placement,
                                                   const TrainOptions& options) {
@@ -121,6 +133,20 @@ StepPlans choose_plans(const RunModel& run, const TrainOptions& options,
     }
   }
   throw Error(*last);
+}
+
+std::uint64_t smallest_device_bytes(const RunModel& run, const TrainOptions& options,
+                                    const Budgets& budgets) {
+  std::uint64_t smallest = std::numeric_limits<std::uint64_t>::max();
+  Budgets others = budgets;
+  others.device_bytes = std::numeric_limits<std::uint64_t>::max();
+  for (const model::StatePlacement& placement : placements_to_try(options.memory)) {
+    const model::ModelHomes homes = model::lay_out_homes(run.config, run.shape, placement);
+    if (!homes_fit(homes, others)) continue;
+    for (const model::ActivationPolicy& policy : policies_for(placement, options))
+      smallest = std::min(smallest, smallest_for(run, homes, policy));
+  }
+  return smallest;
 }
 
 }  // namespace ebbtide::train

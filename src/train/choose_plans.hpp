@@ -33,4 +33,9 @@ StepPlans choose_plans(const RunModel& run, const TrainOptions& options,
                        std::int64_t evaluation_tokens, const Budgets& budgets,
                        const HardwareModel& hardware);
 
+// The smallest device budget under which some placement and policy fit, as far as the device alone
+// decides it.
+std::uint64_t smallest_device_bytes(const RunModel& run, const TrainOptions& options,
+                                    const Budgets& budgets);
+
 }  // namespace ebbtide::train

@@ -79,9 +79,6 @@ RunFacts facts_of(StepPlans& plans, const TrainOptions& options, std::int64_t th
 report::MemoryBill bill_of(const StepPlans& plans) {
   const std::vector<report::Planned> planned = plans.planned();
   report::MemoryBill bill = report::memory_bill(planned, plans.settings().hardware);
-  for (const report::Planned& one : planned)
-    bill.smallest_device_bytes =
-        std::max(bill.smallest_device_bytes, smallest_device_budget(*one.program));
   bill.constant.push_back({"blocks of weights on their way", kBlockBytes});
   bill.constant.push_back({"process and kernels, at most", kProcessBytes});
   return bill;

@@ -50,32 +50,20 @@ EvaluationSource open_evaluation(const TrainOptions& options, DataOptions data) 
   return {std::move(source), count, data.seq_len};
 }
 
-bool is_text(const fs::path& path) {
-  return path.extension() == ".md" || path.extension() == ".txt" || path.filename() == "LICENSE";
-}
-
 }  // namespace
 
-std::vector<fs::path> own_text() {
+fs::path own_text() {
   std::error_code ignored;
   const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
-  std::vector<fs::path> files;
-  for (const fs::path& directory :
+  for (const fs::path& path :
        {program.parent_path().parent_path() / kInstalledText, fs::path(kSourceText)}) {
-    if (!fs::is_directory(directory)) continue;
-    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(directory)) {
-      if (entry.is_regular_file() && is_text(entry.path())) files.push_back(entry.path());
-    }
-    if (!files.empty()) break;
+    if (fs::exists(path, ignored)) return path;
   }
-  if (files.empty())
-    throw Error(Errc::kBadUsage, "the project's own text is not installed; give --data PATH");
-  std::sort(files.begin(), files.end());
-  return files;
+  throw Error(Errc::kBadUsage, "the project's own text is not installed; give --data PATH");
 }
 
 Sources open_sources(const TrainOptions& options, const model::ModelConfig& config) {
-  const DataOptions data{.files = options.data.empty() ? own_text() : options.data,
+  const DataOptions data{.files = options.data.empty() ? std::vector{own_text()} : options.data,
                          .headerless_type = options.headerless_type,
                          .vocab = config.vocab,
                          .seq_len = options.run.seq_len,

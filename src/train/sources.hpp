@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
-#include <vector>
 
 #include "src/model/config.hpp"
 #include "src/train/options.hpp"
@@ -25,8 +24,8 @@ struct Sources {
 // Throws Error(kBadData or kBadUsage) naming the file.
 Sources open_sources(const TrainOptions& options, const model::ModelConfig& config);
 
-// The project's own text: its documentation and licence, where it is installed or built.
+// The project's own text, where it is installed or in the source tree.
 // Throws Error(kBadUsage) where it is missing.
-std::vector<std::filesystem::path> own_text();
+std::filesystem::path own_text();
 
 }  // namespace ebbtide::train

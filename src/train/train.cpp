@@ -183,7 +183,9 @@ std::optional<StepPlans> plan_run(const TrainOptions& options, const RunModel& r
   StepPlans plans =
       choose_plans(run, options, sources.evaluation.tokens, budgets, hardware_of(options.transfer));
   stop.throw_if_requested();
-  observer.planned(facts_of(plans, options, usable_threads(options.run)), bill_of(plans));
+  report::MemoryBill bill = bill_of(plans);
+  bill.smallest_device_bytes = smallest_device_bytes(run, options, budgets);
+  observer.planned(facts_of(plans, options, usable_threads(options.run)), bill);
   if (options.mode == RunMode::kDryRun) return std::nullopt;
   return plans;
 }
