@@ -34,7 +34,9 @@ struct StepReport {
   }
   // Seconds of transfers that ran beside compute.
   double hidden_seconds() const {
-    const double hidden = transfer_seconds - exposed_total();
+    double hidden = transfer_seconds;
+    for (const Lane lane : {Lane::kD2h, Lane::kH2d, Lane::kNvmeWrite, Lane::kNvmeRead})
+      hidden -= exposed_seconds[index(lane)];
     return hidden > 0 ? hidden : 0;
   }
 };

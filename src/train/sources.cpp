@@ -2,7 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <xxhash.h>
+
 #include <algorithm>
+#include <span>
+#include <vector>
 
 #include "ebbtide/error.hpp"
 #include "src/train/data.hpp"
@@ -33,6 +37,15 @@ class FileSequences final : public SequenceSource {
   std::uint64_t window_count() const { return data_.window_count(); }
 
  private:
+  // Of the first and the last window.
+  std::uint64_t hash_of_ends() const {
+    std::vector<std::uint32_t> ids(4 * tokens_);
+    const std::span<std::uint32_t> all(ids);
+    data_.window(0, all.first(tokens_), all.subspan(tokens_, tokens_));
+    data_.window(data_.window_count() - 1, all.subspan(2 * tokens_, tokens_), all.last(tokens_));
+    return XXH3_64bits(ids.data(), ids.size() * sizeof(ids[0]));
+  }
+
   DataSource data_;
   Windows windows_;
   std::size_t tokens_;

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
+#include <stdexcept>
 #include <thread>
 
 namespace ebbtide::test {
@@ -34,18 +35,22 @@ void redirect(const fs::path& path, int descriptor) {
 
 }  // namespace
 
-Child::Child(const std::vector<std::string>& arguments)
+std::string program() {
+  const char* path = std::getenv("EBBTIDE_PROGRAM");
+  if (path == nullptr) throw std::runtime_error("EBBTIDE_PROGRAM is not set");
+  return path;
+}
+
+Child::Child(const std::string& executable, const std::vector<std::string>& arguments)
     : out_(output_file("out")), err_(output_file("err")) {
-  const char* program = std::getenv("EBBTIDE_PROGRAM");
-  if (program == nullptr) throw std::runtime_error("EBBTIDE_PROGRAM is not set");
-  std::vector<char*> argv{const_cast<char*>(program)};
+  std::vector<char*> argv{const_cast<char*>(executable.c_str())};
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);
   pid_ = fork();
   if (pid_ != 0) return;
   redirect(out_, STDOUT_FILENO);
   redirect(err_, STDERR_FILENO);
-  execv(program, argv.data());
+  execv(executable.c_str(), argv.data());
   _exit(127);
 }
 
@@ -64,7 +69,9 @@ bool Child::ended() {
   return ended_;
 }
 
-void Child::send(int signal) const { kill(pid_, signal); }
+void Child::send(int signal) const {
+  kill(pid_, signal);
+}
 
 bool Child::wait_for_output(const std::string& text) {
   const Clock::time_point limit = Clock::now() + kLimit;
@@ -91,7 +98,9 @@ Outcome Child::wait() {
           .err = read_text(err_)};
 }
 
-Outcome run(const std::vector<std::string>& arguments) { return Child(arguments).wait(); }
+Outcome run(const std::vector<std::string>& arguments) {
+  return Child(arguments).wait();
+}
 
 TemporaryDirectory::TemporaryDirectory() {
   // Beside the test, not in /tmp: that may be memory, which takes no O_DIRECT rules.

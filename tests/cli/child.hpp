@@ -11,16 +11,20 @@
 namespace ebbtide::test {
 
 struct Outcome {
-  int status = -1;        // exit status; -1 where a signal ended it
-  int ended_by = 0;       // that signal
+  int status = -1;   // exit status; -1 where a signal ended it
+  int ended_by = 0;  // that signal
   std::string out;
   std::string err;
 };
 
-// A running `ebbtide`. Requires EBBTIDE_PROGRAM in the environment.
+// The built `ebbtide`: EBBTIDE_PROGRAM of the environment, which has to be set.
+std::string program();
+
 class Child {
  public:
-  explicit Child(const std::vector<std::string>& arguments);
+  Child(const std::string& executable, const std::vector<std::string>& arguments);
+  // A running `ebbtide`.
+  explicit Child(const std::vector<std::string>& arguments) : Child(program(), arguments) {}
   ~Child();  // kills what still runs
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
