@@ -1,0 +1,191 @@
+#include "tiering/plan/address_map.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "ebbtide/error.hpp"
+
+namespace ebbtide::planning {
+
+void Touches::absorb(Touches from) {
+  if (readers.empty()) readers = std::move(from.readers);
+  else readers.insert(readers.end(), from.readers.begin(), from.readers.end());
+  for (const NodeId node : {from.writer, from.last_op})
+    if (node != kNone && node != writer && node != last_op) readers.push_back(node);
+}
+
+AddressMap::AddressMap(std::uint64_t begin, std::uint64_t end) {
+  if (end > begin) {
+    space_bytes_ = end - begin;
+    order_.push_back(new_block(begin, end - begin));
+    offer(order_.back());
+  }
+}
+
+BlockId AddressMap::new_block(std::uint64_t begin, std::uint64_t size) {
+  BlockId id = static_cast<BlockId>(blocks_.size());
+  if (spare_.empty()) {
+    blocks_.emplace_back();
+  } else {
+    id = spare_.back();
+    spare_.pop_back();
+  }
+  blocks_[id] = Block{};
+  blocks_[id].begin = begin;
+  blocks_[id].size = size;
+  return id;
+}
+
+void AddressMap::drop_block(BlockId id) {
+  blocks_[id].size = 0;
+  spare_.push_back(id);
+}
+
+void AddressMap::offer(BlockId id) { free_by_size_[blocks_[id].size].push_back(id); }
+
+BlockId AddressMap::add_fixed(std::uint64_t begin, std::uint64_t size, ValueId value) {
+  const BlockId id = new_block(begin, size);
+  blocks_[id].value = value;
+  return id;
+}
+
+BlockId AddressMap::find_exact(std::uint64_t size, StepId unused_since) {
+  const auto found = free_by_size_.find(size);
+  if (found == free_by_size_.end()) return kNone;
+  std::vector<BlockId>& offers = found->second;
+  // Offers go stale when a window swallows their block; they are dropped as they are met.
+  for (std::size_t i = offers.size(); i-- > 0;) {
+    const Block& candidate = blocks_[offers[i]];
+    if (!candidate.free() || candidate.size != size) {
+      offers[i] = offers.back();
+      offers.pop_back();
+    } else if (!candidate.was_used || candidate.last_step < unused_since) {
+      return offers[i];
+    }
+  }
+  return kNone;
+}
+
+void AddressMap::claim(BlockId id, ValueId value) {
+  Block& block = blocks_[id];
+  block.value = value;
+  block.has_content = false;
+  used_bytes_ += block.size;
+  peak_used_bytes_ = std::max(peak_used_bytes_, used_bytes_);
+  highest_end_ = std::max(highest_end_, block.end());
+}
+
+void AddressMap::release(BlockId id) {
+  used_bytes_ -= blocks_[id].size;
+  blocks_[id].value = kNone;
+  offer(id);
+}
+
+BlockId AddressMap::place(const Window& window, ValueId value, std::uint64_t size) {
+  const std::uint64_t left_over = window.bytes - size;
+  EBBTIDE_CHECK(left_over < blocks_[order_[window.last]].size,
+                "the window is larger than it must be");
+  const BlockId placed = new_block(blocks_[order_[window.first]].begin, size);
+  Block& tenant = blocks_[placed];
+  for (std::size_t i = window.first; i <= window.last; ++i) {
+    const Block& old = blocks_[order_[i]];
+    tenant.touches.absorb(old.touches);
+    tenant.was_used = tenant.was_used || old.was_used;
+    tenant.last_step = std::max(tenant.last_step, old.last_step);
+  }
+  const BlockId rest = order_[window.last];
+  if (left_over > 0) {
+    blocks_[rest].begin += blocks_[rest].size - left_over;
+    blocks_[rest].size = left_over;
+    offer(rest);
+  }
+  const std::size_t whole_end = window.last + (left_over > 0 ? 0 : 1);
+  for (std::size_t i = window.first; i < whole_end; ++i) drop_block(order_[i]);
+  const auto first = order_.begin() + static_cast<std::ptrdiff_t>(window.first);
+  if (whole_end == window.first) {
+    order_.insert(first, placed);
+  } else {
+    *first = placed;
+    order_.erase(first + 1, order_.begin() + static_cast<std::ptrdiff_t>(whole_end));
+  }
+  claim(placed, value);
+  return placed;
+}
+
+Window AddressMap::easiest_to_slide(std::uint64_t size) const {
+  Window best;
+  std::uint64_t fewest = ~std::uint64_t{0};
+  std::uint64_t free_inside = 0;
+  std::uint64_t occupied = 0;
+  std::size_t first = 0;
+  for (std::size_t last = 0; last < order_.size(); ++last) {
+    const Block& tail = blocks_[order_[last]];
+    (tail.free() ? free_inside : occupied) += tail.size;
+    for (; first < last; ++first) {
+      const Block& head = blocks_[order_[first]];
+      if (free_inside - (head.free() ? head.size : 0) < size) break;
+      (head.free() ? free_inside : occupied) -= head.size;
+    }
+    if (free_inside < size || occupied >= fewest) continue;
+    fewest = occupied;
+    best = {first, last, free_inside + occupied};
+  }
+  return best;
+}
+
+bool AddressMap::has_content_to_slide(const Window& window) const {
+  bool behind_a_gap = false;
+  for (std::size_t i = window.first; i <= window.last; ++i) {
+    const Block& block = blocks_[order_[i]];
+    if (!block.free() && behind_a_gap && block.has_content) return true;
+    behind_a_gap = behind_a_gap || block.free();
+  }
+  return false;
+}
+
+Touches AddressMap::touches_of_slide(const Window& window) const {
+  Touches all;
+  bool behind_a_gap = false;
+  for (std::size_t i = window.first; i <= window.last; ++i) {
+    const Block& block = blocks_[order_[i]];
+    behind_a_gap = behind_a_gap || block.free();
+    if (behind_a_gap) all.absorb(block.touches);
+  }
+  return all;
+}
+
+Window AddressMap::slide(const Window& window, const Touches& after, StepId step,
+                         std::vector<Segment>& moves) {
+  std::vector<BlockId> tenants;
+  std::uint64_t at = blocks_[order_[window.first]].begin;
+  const std::uint64_t end = blocks_[order_[window.last]].end();
+  for (std::size_t i = window.first; i <= window.last; ++i) {
+    const BlockId id = order_[i];
+    Block& block = blocks_[id];
+    if (block.free()) {
+      drop_block(id);
+      continue;
+    }
+    tenants.push_back(id);
+    if (block.begin != at) {
+      if (block.has_content) moves.push_back({block.begin, at, block.value});
+      block.begin = at;
+      block.touches = after;
+      block.last_step = std::max(block.last_step, step);
+    }
+    at += block.size;
+  }
+  const BlockId rest = new_block(at, end - at);
+  blocks_[rest].was_used = true;
+  blocks_[rest].last_step = step;
+  blocks_[rest].touches = after;
+  tenants.push_back(rest);
+  const auto first = order_.begin() + static_cast<std::ptrdiff_t>(window.first);
+  order_.erase(first, order_.begin() + static_cast<std::ptrdiff_t>(window.last) + 1);
+  order_.insert(order_.begin() + static_cast<std::ptrdiff_t>(window.first), tenants.begin(),
+                tenants.end());
+  const std::size_t rest_at = window.first + tenants.size() - 1;
+  return {rest_at, rest_at, end - at};
+}
+
+}  // namespace ebbtide::planning

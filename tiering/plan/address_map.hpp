@@ -1,0 +1,103 @@
+// The tenants of one tier's space by address, and who touched what.
+//
+// Blocks tile [begin, end) without gaps. A free block remembers who touched its last tenant, since
+// the next one must wait for them; free neighbours are never joined, so that no tenant waits for
+// more than it must. Fixed blocks (homes) lie outside of the space. Not thread-safe.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "tiering/plan/graph.hpp"
+
+namespace ebbtide::planning {
+
+using BlockId = std::uint32_t;
+
+// Who wrote a block's bytes last and who has read them since: whoever overwrites them comes after
+// all of these. Ops of the tier's own lane run in order, so the last of them stands for all.
+// A block without content has the touches of the tenants before it.
+struct Touches {
+  NodeId writer = kNone;
+  NodeId last_op = kNone;       // last op that read
+  std::vector<NodeId> readers;  // transfers that read, and all others
+
+  void absorb(Touches from);
+};
+
+struct Block {
+  std::uint64_t begin = 0;
+  std::uint64_t size = 0;
+  ValueId value = kNone;  // kNone: free
+  StepId last_step = 0;   // last step that used it
+  bool was_used = false;  // false: nobody ever touched it, last_step means nothing
+  bool has_content = false;  // false: claimed, but nothing has been put there yet
+  Touches touches;
+
+  bool free() const { return value == kNone; }
+  std::uint64_t end() const { return begin + size; }
+  // The first step after its last use.
+  StepId unused_from() const { return was_used ? last_step + 1 : 0; }
+};
+
+// A run of whole blocks, in address order.
+struct Window {
+  std::size_t first = 0;  // positions in AddressMap::order()
+  std::size_t last = 0;   // inclusive
+  std::uint64_t bytes = 0;
+};
+
+class AddressMap {
+ public:
+  AddressMap(std::uint64_t begin, std::uint64_t end);
+
+  std::span<const BlockId> order() const { return order_; }
+  Block& block(BlockId id) { return blocks_[id]; }
+  const Block& block(BlockId id) const { return blocks_[id]; }
+
+  // A block outside of the space, at a home.
+  BlockId add_fixed(std::uint64_t begin, std::uint64_t size, ValueId value);
+
+  // A free block of exactly this size that nobody has used since `step`; kNone if there is none.
+  BlockId find_exact(std::uint64_t size, StepId unused_since);
+  // Makes a free block its tenant's, without content as yet.
+  void claim(BlockId id, ValueId value);
+  // Makes the block free; it stays where it is.
+  void release(BlockId id);
+  // Replaces a window of free blocks by a block of `size` bytes, claimed; what is left over at the
+  // end stays free.
+  BlockId place(const Window& window, ValueId value, std::uint64_t size);
+  // The window that holds `size` free bytes and the fewest others. Requires free_bytes() >= size.
+  Window easiest_to_slide(std::uint64_t size) const;
+  bool has_content_to_slide(const Window& window) const;
+  // Everyone whom a slide of this window must come after.
+  Touches touches_of_slide(const Window& window) const;
+  // Slides the window's tenants to its start, so that its free bytes lie together at its end.
+  // Appends a segment for each whose content moved, in ascending order. All that moved and the
+  // free rest were last touched by `after`, at `step`. Returns the window of the free rest.
+  Window slide(const Window& window, const Touches& after, StepId step,
+               std::vector<Segment>& moves);
+
+  std::uint64_t free_bytes() const { return space_bytes_ - used_bytes_; }
+  std::uint64_t peak_used_bytes() const { return peak_used_bytes_; }
+  std::uint64_t highest_end() const { return highest_end_; }
+
+ private:
+  BlockId new_block(std::uint64_t begin, std::uint64_t size);
+  void drop_block(BlockId id);
+  void offer(BlockId id);
+
+  std::vector<Block> blocks_;
+  std::vector<BlockId> spare_;
+  std::vector<BlockId> order_;
+  std::unordered_map<std::uint64_t, std::vector<BlockId>> free_by_size_;
+  std::uint64_t space_bytes_ = 0;
+  std::uint64_t used_bytes_ = 0;
+  std::uint64_t peak_used_bytes_ = 0;
+  std::uint64_t highest_end_ = 0;
+};
+
+}  // namespace ebbtide::planning

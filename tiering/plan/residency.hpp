@@ -1,0 +1,121 @@
+// Decides for one tier which value is where in it at every step: residency and addresses together.
+//
+// Walks the steps once. A value that is missing at a step gets the window of neighbouring blocks
+// that is cheapest to lose: the cost of bringing each tenant back, over the time until it is next
+// used (furthest next use, weighted), times a penalty for tenants that were used so recently that
+// the load would have to wait. Where no window is left, tenants are slid together (device only).
+// Adds to the graph the transfers between this tier and the next one down, and every edge that this
+// tier's bytes call for. Not thread-safe; one object a tier and plan.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "ebbtide/error.hpp"
+#include "tiering/plan/address_map.hpp"
+#include "tiering/plan/graph.hpp"
+#include "tiering/plan/tier_steps.hpp"
+
+namespace ebbtide::planning {
+
+// Thrown inside the planner; make_plan turns it into an Error with the smallest budget that fits.
+struct OutOfRoom {
+  Tier tier = Tier::kDevice;
+  StepId step = 0;
+  ValueId value = 0;
+};
+
+struct ResidencyRates {
+  Rate up;                    // from the tier below
+  Rate down;                  // to the tier below
+  double prefetch_seconds = 0;  // a tenant used within this before a step counts as busy
+};
+
+class Residency {
+ public:
+  // `budget_bytes` counts the homes at the start of the tier.
+  Residency(Graph& graph, Tier tier, const TierSteps& steps, std::uint64_t budget_bytes,
+            const ResidencyRates& rates, const PlanOptions& options);
+
+  // Throws OutOfRoom.
+  void run();
+
+  // Address of each use of the steps; kNoAddress where the step acts below.
+  const std::vector<std::uint64_t>& addresses() const { return addresses_; }
+  // Highest number of bytes held at once and highest address, homes counted.
+  std::uint64_t peak_bytes() const { return home_bytes_ + map_.peak_used_bytes(); }
+  std::uint64_t span_bytes() const { return std::max(home_bytes_, map_.highest_end()); }
+
+  static constexpr std::uint64_t kNoAddress = ~std::uint64_t{0};
+
+ private:
+  // What comes after a use of a value in this tier.
+  struct Next {
+    StepId step : 30;
+    bool discards : 1;     // the next use here overwrites it
+    bool wanted_below : 1;  // this version is read, or at home, in a tier below
+  };
+  static constexpr StepId kNever = (1U << 30) - 1;
+
+  struct State {
+    BlockId block = kNone;
+    Next next{kNever, false, false};
+    StepId below_ready = 0;   // the copy below is there from this position on
+    bool valid = false;       // the block holds the current version
+    bool valid_below = false;
+    bool has_fixed_block = false;
+  };
+
+  void place_homes();
+  void link_uses();
+  void link_uses_of(StepId step, std::vector<Next>& next);
+  void act(StepId step);
+  void act_below(StepId step);
+  void finish();
+
+  void place_operands(StepId step);
+  void evict_all();
+  void ensure(StepId step, std::uint32_t use);
+  void touch(StepId step, std::uint32_t use);
+  void after_use(StepId step, std::uint32_t use);
+
+  void bring_up(StepId step, ValueId value);
+  void send_down(StepId position, ValueId value);
+  void drop(ValueId value);
+  void evict(BlockId id);
+
+  void allocate(StepId step, ValueId value);
+  void keep_limit(StepId step, ValueId value);
+  // Of all blocks, or of those that share a limit; kNone if none may leave.
+  BlockId cheapest_block(StepId step, std::optional<std::uint8_t> limit) const;
+  std::optional<Window> cheapest_window(StepId step, std::uint64_t size) const;
+  std::optional<Window> make_room_by_moving(StepId step, std::uint64_t size);
+  double cost_of_losing(StepId step, const Block& block) const;
+  bool may_evict(StepId step, const Block& block) const;
+  void wait_for(const Touches& touches, NodeId node);
+  void add_reader(Block& block, NodeId node);
+
+  Lane up_lane() const;
+  Lane down_lane() const;
+  bool stays_in_tier(const Value& value) const;
+  bool leaves_at_once(const Use& use) const;
+  Tier home_tier(ValueId value) const;
+  bool wanted_below_at_end(ValueId value) const;
+
+  Graph& graph_;
+  const Program& program_;
+  const Tier tier_;
+  const TierSteps& steps_;
+  const ResidencyRates rates_;
+  const PlanOptions& options_;
+  const std::uint64_t home_bytes_;
+  AddressMap map_;
+  std::vector<State> states_;
+  std::vector<Next> next_of_use_;
+  std::vector<std::uint64_t> addresses_;
+  std::vector<StepId> pinned_at_;            // by value: the step that needs it now, + 1
+  std::vector<std::uint64_t> limited_bytes_;  // by resident limit
+};
+
+}  // namespace ebbtide::planning
