@@ -136,6 +136,15 @@ TEST(Engine, RefusesAnAddressPastTheArenaEvenIfThePlanHidesIt) {
   EXPECT_TRUE(relay.runs_right(engine));
 }
 
+TEST(Engine, RefusesToRunWithinItself) {
+  Relay relay(kBytes);
+  Engine engine = engine_for(relay, options_for(relay));
+  relay.before_op = [&](const std::string&) { engine.run(relay.program(), relay.plan()); };
+  EXPECT_THROW(engine.run(relay.program(), relay.plan()), ContractViolation);
+  relay.before_op = {};
+  EXPECT_TRUE(relay.runs_right(engine));
+}
+
 TEST(Engine, RefusesDiskTasksWithoutADiskTier) {
   const Relay relay(kBytes);
   EngineOptions options = options_for(relay);
