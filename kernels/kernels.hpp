@@ -15,6 +15,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 
 #include "ebbtide/types.hpp"
@@ -204,6 +205,12 @@ struct SumOfSquares {
   double* sum = nullptr;
 };
 
+// size_bytes of zeros.
+struct Zero {
+  void* data = nullptr;
+  std::uint64_t size_bytes = 0;
+};
+
 // AdamW (Loshchilov and Hutter 2019, alg. 2) on `count` elements. gradient_scale multiplies each
 // gradient first (clipping). step counts from 1. weight is written in weight_dtype, rounded from
 // master; for fp32 weights it may be the master itself.
@@ -245,6 +252,8 @@ class Kernels {
   virtual void run(const BiasBackward&, void* stream) = 0;
   virtual void run(const SumOfSquares&, void* stream) = 0;
   virtual void run(const AdamW&, void* stream) = 0;
+  // Memory that the host reaches; a device with memory of its own overrides it.
+  virtual void run(const Zero& op, void* /*stream*/) { std::memset(op.data, 0, op.size_bytes); }
 };
 
 struct CpuKernelsOptions {

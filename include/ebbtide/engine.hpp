@@ -1,7 +1,8 @@
 // An Engine reserves a device arena, a host arena and swap files once, then runs verified plans.
 //
 // Thread safety: one caller at a time, but cancel(), which may be called from any thread (not from
-// a signal handler). Lanes run on threads that the engine owns and that live as long as it.
+// a signal handler). The compute lane runs on the thread that calls run(), so that kernels use that
+// thread's team and affinity; the others on threads that the engine owns and that live as long.
 //
 // Invariants
 //  1. Nothing is allocated, registered or grown by run() once a plan has been run before.
@@ -27,6 +28,10 @@ enum class OffloadCheck : std::uint8_t { kNone, kChecksum };
 // Fills blocks that a value has left with 0xFF bytes (NaN in every float type), so that a read of
 // what is gone is seen. For tests.
 enum class FreedBlocks : std::uint8_t { kLeave, kPoison };
+// Whether the host arena is locked in memory; where that is refused it goes on with a warning.
+enum class HostLock : std::uint8_t { kNone, kTry };
+
+struct EngineSeams;  // tiering/execute/seams.hpp
 
 struct EngineOptions {
   std::uint64_t host_bytes = 0;
@@ -37,12 +42,16 @@ struct EngineOptions {
   std::uint32_t io_queue_depth = 16;
   OffloadCheck offload_check = OffloadCheck::kNone;
   FreedBlocks freed_blocks = FreedBlocks::kLeave;
+  HostLock host_lock = HostLock::kNone;
+  const EngineSeams* seams = nullptr;  // for tests; read by the constructor only
 };
 
-// What the engine saw touched, not what the plan said.
+// What the engine saw itself do in all runs so far, not what the plan said.
 struct EngineCounters {
   PerTier<std::uint64_t> touched_bytes{};  // highest byte touched in each space
-  PerLane<std::uint64_t> moved_bytes{};
+  PerLane<std::uint64_t> moved_bytes{};    // whole pages on the disk lanes
+  std::uint64_t poisoned_bytes = 0;        // filled under FreedBlocks::kPoison
+  std::uint64_t checked_bytes = 0;         // compared under OffloadCheck::kChecksum
 };
 
 class Engine {
@@ -54,8 +63,9 @@ class Engine {
   Engine& operator=(Engine&&) noexcept;
 
   // Runs one step. Requires a plan of this program that verify() accepts and that fits what was
-  // reserved. Blocks. Throws the first failure of any lane.
-  Timeline run(const Program& program, const Plan& plan);
+  // reserved. Blocks. Throws the first failure of any lane; what the program's homes then hold is
+  // undefined, and the engine can be used again. The timeline is good until the next run().
+  const Timeline& run(const Program& program, const Plan& plan);
 
   // Homes are only touched between runs. Block.
   void write_home(const Home& home, std::span<const std::byte> bytes);
@@ -70,7 +80,7 @@ class Engine {
   const std::vector<std::string>& warnings() const;
 
  private:
-  struct State;
+  class State;
   std::unique_ptr<State> state_;
 };
 

@@ -33,12 +33,12 @@ std::error_code make_error_code(Errc code) noexcept;
 
 // What an Error is about; empty members are not printed.
 struct ErrorContext {
-  std::string operation;                // "write the swap file", "read the config"
-  std::string path;
-  std::optional<std::uint64_t> offset;  // bytes
-  std::optional<std::uint64_t> wanted;  // bytes
-  std::optional<std::uint64_t> got;     // bytes
-  std::string advice;                   // what to do about it
+  std::string operation{};                // "write the swap file", "read the config"
+  std::string path{};
+  std::optional<std::uint64_t> offset{};  // bytes
+  std::optional<std::uint64_t> wanted{};  // bytes
+  std::optional<std::uint64_t> got{};     // bytes
+  std::string advice{};                   // what to do about it
 };
 
 class Error : public std::system_error {

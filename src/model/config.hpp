@@ -22,7 +22,7 @@ struct ModelConfig {
   std::int64_t vocab = 0;       // V
   double rms_epsilon = 1e-5;
   double rope_theta = 10000.0;
-  kernels::RopeScaling rope_scaling;
+  kernels::RopeScaling rope_scaling = {};
   std::int64_t max_positions = 0;  // 0: not stated
   double initializer_range = 0.02;
   enum class Embeddings : std::uint8_t { kUntied, kTied } embeddings = Embeddings::kUntied;

@@ -79,19 +79,19 @@ struct OptimizerScalars {
 
 struct ModelHomes {
   HomeLayout layout;
-  std::vector<ParameterHomes> parameters;   // in the order of parameters()
-  std::vector<Home> sums_of_squares;        // one double a parameter, of its summed gradient
-  std::vector<Home> tokens;                 // by chunk, uint32, on the host; of the longest sequence
-  std::vector<Home> targets;                // by chunk, uint32, kIgnoredTarget for none
-  Home loss;                                // double on the host: sum over targets of a micro-step
-  Home scalars;                             // OptimizerScalars, on the host
-  Home gradient_norm;                       // double on the host: of the mean gradient, unclipped
+  std::vector<ParameterHomes> parameters;  // in the order of parameters()
+  std::vector<Home> sums_of_squares;       // one double a parameter, of its summed gradient
+  std::vector<Home> tokens;                // by chunk, uint32, on the host; of the longest sequence
+  std::vector<Home> targets;               // by chunk, uint32, kIgnoredTarget for none
+  Home loss;                               // double on the host: sum over targets of a micro-step
+  Home scalars;                            // OptimizerScalars, on the host
+  Home gradient_norm;                      // double on the host: of the mean gradient, unclipped
 };
 ModelHomes lay_out_homes(const ModelConfig& config, const StepShape& longest,
                          const StatePlacement& placement);
 
-enum class GradientStart : std::uint8_t { kZero, kAdd };    // kAdd: a later micro-step
-enum class NormPartials : std::uint8_t { kNone, kMake };    // kMake: the last micro-step
+enum class GradientStart : std::uint8_t { kZero, kAdd };  // kAdd: a later micro-step
+enum class NormPartials : std::uint8_t { kNone, kMake };  // kMake: the last micro-step
 
 struct MicroStep {
   StepShape shape;

@@ -7,8 +7,16 @@
 
 namespace ebbtide::planning {
 
+void Touches::absorb(Touches from) {
+  if (readers.empty()) readers = std::move(from.readers);
+  else readers.insert(readers.end(), from.readers.begin(), from.readers.end());
+  for (const NodeId node : {from.writer, from.last_op})
+    if (node != kNone && node != writer && node != last_op) readers.push_back(node);
+}
+
 AddressMap::AddressMap(std::uint64_t begin, std::uint64_t end) {
   if (end > begin) {
+    space_bytes_ = end - begin;
     order_.push_back(new_block(begin, end - begin));
     offer(order_.back());
   }
@@ -58,12 +66,9 @@ BlockId AddressMap::find_exact(std::uint64_t size, StepId unused_since) {
   return kNone;
 }
 
-void AddressMap::claim(BlockId id, ValueId value, std::vector<Touches>& old) {
+void AddressMap::claim(BlockId id, ValueId value) {
   Block& block = blocks_[id];
-  if (block.was_used) old.push_back(std::move(block.touches));
-  block.touches = {};
   block.value = value;
-  block.was_used = true;
   block.has_content = false;
   used_bytes_ += block.size;
   peak_used_bytes_ = std::max(peak_used_bytes_, used_bytes_);
@@ -76,42 +81,81 @@ void AddressMap::release(BlockId id) {
   offer(id);
 }
 
-BlockId AddressMap::place(const Window& window, ValueId value, std::uint64_t size,
-                          std::vector<Touches>& old) {
+BlockId AddressMap::place(const Window& window, ValueId value, std::uint64_t size) {
   const std::uint64_t left_over = window.bytes - size;
-  const std::uint64_t begin = blocks_[order_[window.first]].begin;
-  // Minimal windows: what is left over lies within the last block.
-  EBBTIDE_CHECK(left_over < blocks_[order_[window.last]].size || window.first == window.last,
+  EBBTIDE_CHECK(left_over < blocks_[order_[window.last]].size,
                 "the window is larger than it must be");
-  const BlockId placed = new_block(begin, size);
+  const BlockId placed = new_block(blocks_[order_[window.first]].begin, size);
+  Block& tenant = blocks_[placed];
+  for (std::size_t i = window.first; i <= window.last; ++i) {
+    const Block& old = blocks_[order_[i]];
+    tenant.touches.absorb(old.touches);
+    tenant.was_used = tenant.was_used || old.was_used;
+    tenant.last_step = std::max(tenant.last_step, old.last_step);
+  }
+  const BlockId rest = order_[window.last];
   if (left_over > 0) {
-    const BlockId rest = order_[window.last];
-    Block& split = blocks_[rest];
-    if (split.was_used) old.push_back(split.touches);
-    split.begin += split.size - left_over;
-    split.size = left_over;
+    blocks_[rest].begin += blocks_[rest].size - left_over;
+    blocks_[rest].size = left_over;
     offer(rest);
   }
   const std::size_t whole_end = window.last + (left_over > 0 ? 0 : 1);
-  for (std::size_t i = window.first; i < whole_end; ++i) {
-    Block& covered = blocks_[order_[i]];
-    if (covered.was_used) old.push_back(std::move(covered.touches));
-    drop_block(order_[i]);
-  }
+  for (std::size_t i = window.first; i < whole_end; ++i) drop_block(order_[i]);
+  const auto first = order_.begin() + static_cast<std::ptrdiff_t>(window.first);
   if (whole_end == window.first) {
-    order_.insert(order_.begin() + static_cast<std::ptrdiff_t>(window.first), placed);
+    order_.insert(first, placed);
   } else {
-    order_[window.first] = placed;
-    order_.erase(order_.begin() + static_cast<std::ptrdiff_t>(window.first) + 1,
-                 order_.begin() + static_cast<std::ptrdiff_t>(whole_end));
+    *first = placed;
+    order_.erase(first + 1, order_.begin() + static_cast<std::ptrdiff_t>(whole_end));
   }
-  std::vector<Touches> none;
-  claim(placed, value, none);
+  claim(placed, value);
   return placed;
 }
 
-Window AddressMap::slide(const Window& window, NodeId mover, StepId step,
-                         std::vector<Segment>& moves, std::vector<Touches>& old) {
+Window AddressMap::easiest_to_slide(std::uint64_t size) const {
+  Window best;
+  std::uint64_t fewest = ~std::uint64_t{0};
+  std::uint64_t free_inside = 0;
+  std::uint64_t occupied = 0;
+  std::size_t first = 0;
+  for (std::size_t last = 0; last < order_.size(); ++last) {
+    const Block& tail = blocks_[order_[last]];
+    (tail.free() ? free_inside : occupied) += tail.size;
+    for (; first < last; ++first) {
+      const Block& head = blocks_[order_[first]];
+      if (free_inside - (head.free() ? head.size : 0) < size) break;
+      (head.free() ? free_inside : occupied) -= head.size;
+    }
+    if (free_inside < size || occupied >= fewest) continue;
+    fewest = occupied;
+    best = {first, last, free_inside + occupied};
+  }
+  return best;
+}
+
+bool AddressMap::has_content_to_slide(const Window& window) const {
+  bool behind_a_gap = false;
+  for (std::size_t i = window.first; i <= window.last; ++i) {
+    const Block& block = blocks_[order_[i]];
+    if (!block.free() && behind_a_gap && block.has_content) return true;
+    behind_a_gap = behind_a_gap || block.free();
+  }
+  return false;
+}
+
+Touches AddressMap::touches_of_slide(const Window& window) const {
+  Touches all;
+  bool behind_a_gap = false;
+  for (std::size_t i = window.first; i <= window.last; ++i) {
+    const Block& block = blocks_[order_[i]];
+    behind_a_gap = behind_a_gap || block.free();
+    if (behind_a_gap) all.absorb(block.touches);
+  }
+  return all;
+}
+
+Window AddressMap::slide(const Window& window, const Touches& after, StepId step,
+                         std::vector<Segment>& moves) {
   std::vector<BlockId> tenants;
   std::uint64_t at = blocks_[order_[window.first]].begin;
   const std::uint64_t end = blocks_[order_[window.last]].end();
@@ -119,15 +163,14 @@ Window AddressMap::slide(const Window& window, NodeId mover, StepId step,
     const BlockId id = order_[i];
     Block& block = blocks_[id];
     if (block.free()) {
-      if (block.was_used) old.push_back(std::move(block.touches));
       drop_block(id);
       continue;
     }
     tenants.push_back(id);
     if (block.begin != at) {
-      old.push_back(std::exchange(block.touches, {mover, kNone, {}}));
       if (block.has_content) moves.push_back({block.begin, at, block.value});
       block.begin = at;
+      block.touches = after;
       block.last_step = std::max(block.last_step, step);
     }
     at += block.size;
@@ -135,7 +178,7 @@ Window AddressMap::slide(const Window& window, NodeId mover, StepId step,
   const BlockId rest = new_block(at, end - at);
   blocks_[rest].was_used = true;
   blocks_[rest].last_step = step;
-  blocks_[rest].touches = {mover, kNone, {}};
+  blocks_[rest].touches = after;
   tenants.push_back(rest);
   const auto first = order_.begin() + static_cast<std::ptrdiff_t>(window.first);
   order_.erase(first, order_.begin() + static_cast<std::ptrdiff_t>(window.last) + 1);

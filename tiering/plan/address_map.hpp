@@ -17,12 +17,15 @@ namespace ebbtide::planning {
 
 using BlockId = std::uint32_t;
 
-// Who wrote a block's bytes last and who has read them since. Ops of the tier's own lane run in
-// order, so the last of them stands for all.
+// Who wrote a block's bytes last and who has read them since: whoever overwrites them comes after
+// all of these. Ops of the tier's own lane run in order, so the last of them stands for all.
+// A block without content has the touches of the tenants before it.
 struct Touches {
   NodeId writer = kNone;
-  NodeId last_op = kNone;           // last op (or move) that read
-  std::vector<NodeId> readers;      // transfers that read
+  NodeId last_op = kNone;       // last op that read
+  std::vector<NodeId> readers;  // transfers that read, and all others
+
+  void absorb(Touches from);
 };
 
 struct Block {
@@ -60,23 +63,25 @@ class AddressMap {
 
   // A free block of exactly this size that nobody has used since `step`; kNone if there is none.
   BlockId find_exact(std::uint64_t size, StepId unused_since);
-  // Makes a free block its tenant's, from here on untouched. Appends the touches of the last tenant
-  // to `old`.
-  void claim(BlockId id, ValueId value, std::vector<Touches>& old);
+  // Makes a free block its tenant's, without content as yet.
+  void claim(BlockId id, ValueId value);
   // Makes the block free; it stays where it is.
   void release(BlockId id);
-  // Replaces a window of free blocks by one block of `size` bytes; what is left over stays free on
-  // one side, with its touches. Appends the touches under the new block to `old`.
-  BlockId place(const Window& window, ValueId value, std::uint64_t size,
-                std::vector<Touches>& old);
+  // Replaces a window of free blocks by a block of `size` bytes, claimed; what is left over at the
+  // end stays free.
+  BlockId place(const Window& window, ValueId value, std::uint64_t size);
+  // The window that holds `size` free bytes and the fewest others. Requires free_bytes() >= size.
+  Window easiest_to_slide(std::uint64_t size) const;
+  bool has_content_to_slide(const Window& window) const;
+  // Everyone whom a slide of this window must come after.
+  Touches touches_of_slide(const Window& window) const;
   // Slides the window's tenants to its start, so that its free bytes lie together at its end.
-  // Appends a segment for each whose content moved, in ascending order, and the touches of all bytes in the
-  // window; all that moved and the free rest were touched last by `mover`, at `step`.
-  // Returns the window of the free rest.
-  Window slide(const Window& window, NodeId mover, StepId step, std::vector<Segment>& moves,
-               std::vector<Touches>& old);
+  // Appends a segment for each whose content moved, in ascending order. All that moved and the
+  // free rest were last touched by `after`, at `step`. Returns the window of the free rest.
+  Window slide(const Window& window, const Touches& after, StepId step,
+               std::vector<Segment>& moves);
 
-  std::uint64_t used_bytes() const { return used_bytes_; }
+  std::uint64_t free_bytes() const { return space_bytes_ - used_bytes_; }
   std::uint64_t peak_used_bytes() const { return peak_used_bytes_; }
   std::uint64_t highest_end() const { return highest_end_; }
 
@@ -89,6 +94,7 @@ class AddressMap {
   std::vector<BlockId> spare_;
   std::vector<BlockId> order_;
   std::unordered_map<std::uint64_t, std::vector<BlockId>> free_by_size_;
+  std::uint64_t space_bytes_ = 0;
   std::uint64_t used_bytes_ = 0;
   std::uint64_t peak_used_bytes_ = 0;
   std::uint64_t highest_end_ = 0;

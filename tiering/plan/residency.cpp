@@ -102,10 +102,38 @@ void Residency::act(StepId step) {
   const std::uint32_t begin = steps_.use_begin[step];
   const std::uint32_t end = steps_.use_begin[step + 1];
   for (std::uint32_t use = begin; use < end; ++use) pinned_at_[steps_.uses[use].value] = step + 1;
-  for (std::uint32_t use = begin; use < end; ++use) ensure(step, use);
+  place_operands(step);
   // Only now: making room for a later operand may have moved an earlier one.
   for (std::uint32_t use = begin; use < end; ++use) touch(step, use);
   for (std::uint32_t use = begin; use < end; ++use) after_use(step, use);
+}
+
+// What is read comes first, so that only what is written can be there without content.
+void Residency::place_operands(StepId step) {
+  const std::uint32_t begin = steps_.use_begin[step];
+  const std::uint32_t end = steps_.use_begin[step + 1];
+  const auto place_all = [&] {
+    for (std::uint32_t use = begin; use < end; ++use)
+      if (steps_.uses[use].reads()) ensure(step, use);
+    for (std::uint32_t use = begin; use < end; ++use)
+      if (!steps_.uses[use].reads()) ensure(step, use);
+  };
+  if (tier_ == Tier::kDevice) return place_all();
+  try {
+    place_all();
+  } catch (const OutOfRoom&) {
+    // Nothing moves inside this tier: start again from an arena without anything that may leave.
+    evict_all();
+    place_all();
+  }
+}
+
+void Residency::evict_all() {
+  const std::vector<BlockId> blocks(map_.order().begin(), map_.order().end());
+  for (const BlockId id : blocks) {
+    const Block& block = map_.block(id);
+    if (!block.free() && !stays_in_tier(program_.value(block.value))) evict(id);
+  }
 }
 
 // The step's operand has a block, and where it is read, its content.
@@ -116,7 +144,7 @@ void Residency::ensure(StepId step, std::uint32_t use) {
   if (by.reads()) {
     bring_up(step, by.value);
   } else {
-    allocate(step, by.value, steps_.node[step]);
+    allocate(step, by.value);
   }
 }
 
@@ -189,32 +217,24 @@ void Residency::finish() {
   }
 }
 
-NodeId Residency::bring_up(StepId step, ValueId value) {
+void Residency::bring_up(StepId step, ValueId value) {
   State& state = states_[value];
   EBBTIDE_CHECK(state.valid_below, program_.describe(value) + " is read before it is written");
+  if (state.block == kNone) allocate(step, value);
+  Block& block = map_.block(state.block);
   const StepId pin_from = step < steps_.size() ? steps_.pin_from[step] : 0;
   Transfer transfer;
   transfer.lane = up_lane();
   transfer.value = value;
   transfer.needed_by = step;
-  transfer.position = std::max(pin_from, state.below_ready);
-  if (step < steps_.size())
-    transfer.not_before_op = pin_from < step ? steps_.op[pin_from] : steps_.op[step];
+  transfer.upper_address = block.begin;
+  transfer.position = std::max({pin_from, state.below_ready, block.unused_from()});
+  if (step < steps_.size()) transfer.not_before_op = steps_.op[pin_from];
   const NodeId node = graph_.add(transfer);
-  if (state.block == kNone) {
-    allocate(step, value, node);
-  } else {
-    const Block& home = map_.block(state.block);
-    wait_for(home.touches, node);
-    StepId& position = graph_.transfer(node).position;
-    position = std::max(position, home.unused_from());
-  }
-  Block& block = map_.block(state.block);
+  wait_for(block.touches, node);
   block.touches = {node, kNone, {}};
   block.was_used = block.has_content = true;
-  graph_.transfer(node).upper_address = block.begin;
   state.valid = true;
-  return node;
 }
 
 void Residency::send_down(StepId position, ValueId value) {
@@ -244,39 +264,24 @@ void Residency::drop(ValueId value) {
 
 void Residency::evict(BlockId id) {
   const ValueId value = map_.block(id).value;
-  if (!states_[value].valid_below) send_down(map_.block(id).last_step + 1, value);
+  if (states_[value].valid && !states_[value].valid_below)
+    send_down(map_.block(id).last_step + 1, value);
   drop(value);
 }
 
-void Residency::allocate(StepId step, ValueId value, NodeId first_toucher) {
+void Residency::allocate(StepId step, ValueId value) {
   keep_limit(step, value);
   const std::uint64_t size = extent(program_.value(value).size_bytes, tier_);
   const StepId pin_from = step < steps_.size() ? steps_.pin_from[step] : step;
-  old_touches_.clear();
   State& state = states_[value];
-  BlockId placed = map_.find_exact(size, pin_from);
-  StepId unused_from = 0;
-  if (placed != kNone) {
-    unused_from = map_.block(placed).unused_from();
-    map_.claim(placed, value, old_touches_);
-  } else {
-    std::optional<Window> window = cheapest_window(step, size);
-    if (!window) window = make_room_by_moving(step, size);
-    if (!window) throw OutOfRoom{tier_, step, value};
-    for (std::size_t i = window->first; i <= window->last; ++i) {
-      const BlockId id = map_.order()[i];
-      if (!map_.block(id).free()) evict(id);
-      unused_from = std::max(unused_from, map_.block(id).unused_from());
-    }
-    placed = map_.place(*window, value, size, old_touches_);
-  }
-  state.block = placed;
-  for (const Touches& touches : old_touches_) wait_for(touches, first_toucher);
-  if (!graph_.is_op(first_toucher)) {
-    Transfer& transfer = graph_.transfer(first_toucher);
-    if (transfer.lane == up_lane() && transfer.needed_by == step)
-      transfer.position = std::max(transfer.position, unused_from);
-  }
+  state.block = map_.find_exact(size, pin_from);
+  if (state.block != kNone) return map_.claim(state.block, value);
+  std::optional<Window> window = cheapest_window(step, size);
+  if (!window) window = make_room_by_moving(step, size);
+  if (!window) throw OutOfRoom{tier_, step, value};
+  for (std::size_t i = window->first; i <= window->last; ++i)
+    if (!map_.block(map_.order()[i]).free()) evict(map_.order()[i]);
+  state.block = map_.place(*window, value, size);
 }
 
 // Kinds with a common limit make room among themselves first.
@@ -286,18 +291,7 @@ void Residency::keep_limit(StepId step, ValueId value) {
   std::uint64_t& held = limited_bytes_[*limit];
   const std::uint64_t size = extent(program_.value(value).size_bytes, tier_);
   while (held + size > options_.resident_limit_bytes[*limit]) {
-    BlockId cheapest = kNone;
-    double lowest = 0;
-    for (const BlockId id : map_.order()) {
-      const Block& block = map_.block(id);
-      if (block.free() || !may_evict(step, block)) continue;
-      if (program_.kind(program_.value(block.value).kind).resident_limit != limit) continue;
-      const double cost = cost_of_losing(step, block) / static_cast<double>(block.size);
-      if (cheapest == kNone || cost < lowest) {
-        cheapest = id;
-        lowest = cost;
-      }
-    }
+    const BlockId cheapest = cheapest_block(step, limit);
     if (cheapest == kNone) break;  // what one op needs together may pass the limit
     evict(cheapest);
   }
@@ -365,59 +359,47 @@ std::optional<Window> Residency::cheapest_window(StepId step, std::uint64_t size
   return best;
 }
 
+BlockId Residency::cheapest_block(StepId step, std::optional<std::uint8_t> limit) const {
+  BlockId cheapest = kNone;
+  double lowest = 0;
+  for (const BlockId id : map_.order()) {
+    const Block& block = map_.block(id);
+    if (block.free() || !may_evict(step, block)) continue;
+    if (limit && program_.kind(program_.value(block.value).kind).resident_limit != limit) continue;
+    const double cost = cost_of_losing(step, block) / static_cast<double>(block.size);
+    if (cheapest != kNone && cost >= lowest) continue;
+    cheapest = id;
+    lowest = cost;
+  }
+  return cheapest;
+}
+
 // No window is free of this step's operands: evict until the free bytes suffice, then slide the
 // tenants of the window with the fewest occupied bytes together.
 std::optional<Window> Residency::make_room_by_moving(StepId step, std::uint64_t size) {
   if (tier_ != Tier::kDevice) return std::nullopt;
-  std::uint64_t free_bytes = 0;
-  for (const BlockId id : map_.order())
-    if (map_.block(id).free()) free_bytes += map_.block(id).size;
+  std::uint64_t free_bytes = map_.free_bytes();
   while (free_bytes < size) {
-    BlockId cheapest = kNone;
-    double lowest = 0;
-    for (const BlockId id : map_.order()) {
-      const Block& block = map_.block(id);
-      if (block.free() || !may_evict(step, block)) continue;
-      const double cost = cost_of_losing(step, block) / static_cast<double>(block.size);
-      if (cheapest == kNone || cost < lowest) {
-        cheapest = id;
-        lowest = cost;
-      }
-    }
+    const BlockId cheapest = cheapest_block(step, std::nullopt);
     if (cheapest == kNone) return std::nullopt;
     free_bytes += map_.block(cheapest).size;
     evict(cheapest);
   }
-  const auto order = map_.order();
-  Window best;
-  std::uint64_t fewest = ~std::uint64_t{0};
-  std::uint64_t free_inside = 0;
-  std::uint64_t occupied = 0;
-  std::size_t first = 0;
-  for (std::size_t last = 0; last < order.size(); ++last) {
-    const Block& block = map_.block(order[last]);
-    (block.free() ? free_inside : occupied) += block.size;
-    while (true) {
-      const Block& head = map_.block(order[first]);
-      if (first >= last || free_inside - (head.free() ? head.size : 0) < size) break;
-      (head.free() ? free_inside : occupied) -= head.size;
-      ++first;
-    }
-    if (free_inside >= size && occupied < fewest) {
-      fewest = occupied;
-      best = {first, last, free_inside + occupied};
-    }
-  }
+  const Window window = map_.easiest_to_slide(size);
+  Touches touches = map_.touches_of_slide(window);
+  const StepId moved_at = step > 0 ? step - 1 : 0;
+  // Where only places without content move, nothing is copied and nobody new has touched them.
+  if (!map_.has_content_to_slide(window))
+    return map_.slide(window, touches, moved_at, graph_.moves());
   Transfer move;
   move.lane = Lane::kCompute;
   move.position = step;
   move.first_move = static_cast<std::uint32_t>(graph_.moves().size());
-  const NodeId node = graph_.add(move);
-  std::vector<Touches> old;
-  const Window rest = map_.slide(best, node, step > 0 ? step - 1 : 0, graph_.moves(), old);
-  graph_.transfer(node).moves =
-      static_cast<std::uint32_t>(graph_.moves().size()) - graph_.transfer(node).first_move;
-  for (const Touches& touches : old) wait_for(touches, node);
+  const NodeId mover = graph_.add(move);
+  wait_for(touches, mover);
+  const Window rest = map_.slide(window, {mover, kNone, {}}, moved_at, graph_.moves());
+  graph_.transfer(mover).moves =
+      static_cast<std::uint32_t>(graph_.moves().size()) - move.first_move;
   return rest;
 }
 

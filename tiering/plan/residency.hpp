@@ -74,17 +74,21 @@ class Residency {
   void act_below(StepId step);
   void finish();
 
+  void place_operands(StepId step);
+  void evict_all();
   void ensure(StepId step, std::uint32_t use);
   void touch(StepId step, std::uint32_t use);
   void after_use(StepId step, std::uint32_t use);
 
-  NodeId bring_up(StepId step, ValueId value);
+  void bring_up(StepId step, ValueId value);
   void send_down(StepId position, ValueId value);
   void drop(ValueId value);
   void evict(BlockId id);
 
-  void allocate(StepId step, ValueId value, NodeId first_toucher);
+  void allocate(StepId step, ValueId value);
   void keep_limit(StepId step, ValueId value);
+  // Of all blocks, or of those that share a limit; kNone if none may leave.
+  BlockId cheapest_block(StepId step, std::optional<std::uint8_t> limit) const;
   std::optional<Window> cheapest_window(StepId step, std::uint64_t size) const;
   std::optional<Window> make_room_by_moving(StepId step, std::uint64_t size);
   double cost_of_losing(StepId step, const Block& block) const;
@@ -112,7 +116,6 @@ class Residency {
   std::vector<std::uint64_t> addresses_;
   std::vector<StepId> pinned_at_;            // by value: the step that needs it now, + 1
   std::vector<std::uint64_t> limited_bytes_;  // by resident limit
-  std::vector<Touches> old_touches_;
 };
 
 }  // namespace ebbtide::planning

@@ -1,0 +1,32 @@
+// y = a + b.
+#include "kernels/cpu/element.hpp"
+#include "kernels/cpu/ops.hpp"
+
+namespace ebbtide::kernels::cpu {
+namespace {
+
+constexpr std::int64_t kBlock = 32768;  // elements
+
+template <typename T>
+void add_block(const T* a, const T* b, T* y, std::int64_t count) {
+#pragma omp simd
+  for (std::int64_t i = 0; i < count; ++i) y[i] = from_float<T>(to_float(a[i]) + to_float(b[i]));
+}
+
+}  // namespace
+
+void run(const Add& op, Team& team) {
+  check_same_shape(op.b, op.a);
+  check_same_shape(op.y, op.a);
+  const std::int64_t count = op.a.rows * op.a.cols;
+  with_element(op.a.dtype, [&](auto element) {
+    using T = decltype(element);
+    team.for_each_block(block_count(count, kBlock), [&](std::int64_t i, int) {
+      const Range range = block_range(i, kBlock, count);
+      const std::int64_t at = range.begin;
+      add_block(data<T>(op.a) + at, data<T>(op.b) + at, data<T>(op.y) + at, range.size());
+    });
+  });
+}
+
+}  // namespace ebbtide::kernels::cpu

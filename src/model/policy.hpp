@@ -1,0 +1,31 @@
+// What an ActivationPolicy means for one step: which chunks save their tensors, how far these go,
+// and whether they leave the device at the end of their forward use.
+#pragma once
+
+#include <cstdint>
+
+#include "src/model/llama.hpp"
+
+namespace ebbtide::model {
+
+class SavingRule {
+ public:
+  // Requires 0 <= saved_fraction <= 1; kOffload with Reach::kDevice contradicts itself and throws
+  // ContractViolation.
+  SavingRule(const ActivationPolicy& policy, std::int64_t chunks);
+
+  // Whether chunk c saves what may also be recomputed. The last ceil(fraction * chunks) do:
+  // forward ascends and backward descends, so a chunk's tensors are held over everything after it,
+  // and the last chunks give the most saved recomputation per byte and second held.
+  bool saves(std::int64_t c) const { return c >= first_saved_; }
+  Reach reach() const { return reach_; }
+  // At a saved value's last use before its gap.
+  After after() const { return after_; }
+
+ private:
+  std::int64_t first_saved_ = 0;
+  Reach reach_ = Reach::kAny;
+  After after_ = After::kStay;
+};
+
+}  // namespace ebbtide::model

@@ -1,0 +1,42 @@
+#include "tests/execute/allocations.hpp"
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+namespace {
+
+std::atomic<std::uint64_t> count{0};
+
+void* counted(std::size_t size_bytes) {
+  count.fetch_add(1, std::memory_order_relaxed);
+  void* const memory = std::malloc(size_bytes == 0 ? 1 : size_bytes);
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+
+}  // namespace
+
+std::uint64_t ebbtide::test::allocation_count() {
+  return count.load();
+}
+
+// The other forms of new end in these.
+void* operator new(std::size_t size_bytes) {
+  return counted(size_bytes);
+}
+void* operator new[](std::size_t size_bytes) {
+  return counted(size_bytes);
+}
+void operator delete(void* memory) noexcept {
+  std::free(memory);
+}
+void operator delete[](void* memory) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, std::size_t) noexcept {
+  std::free(memory);
+}
+void operator delete[](void* memory, std::size_t) noexcept {
+  std::free(memory);
+}
