@@ -61,7 +61,7 @@ known_packages() {
   done
 }
 
-# Runs a command as root; its output is shown only if it fails.
+# Runs a command as root; the end of its output is shown only if it fails.
 as_root_quietly() {
   local sudo=() log
   if [ "$(id -u)" != 0 ]; then
@@ -70,7 +70,7 @@ as_root_quietly() {
   fi
   log=$(mktemp)
   if ! "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive "$@" >"$log" 2>&1 </dev/null; then
-    cat "$log" >&2
+    tail -n 20 "$log" >&2
     rm -f "$log"
     fail "failed: $*"
   fi
