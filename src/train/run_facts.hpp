@@ -23,6 +23,7 @@ struct RunFacts {
   Budgets budgets;
   std::int64_t threads = 0;
   double expected_step_seconds = 0;
+  std::uint64_t plan_fingerprint = 0;  // of the first micro-step's plan
 };
 
 // Reads the model's shape. Throws Error(kBadUsage, kBadFile or kNotBuilt).

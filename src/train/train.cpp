@@ -158,6 +158,7 @@ class Session {
     summary.planned_peak_bytes = plans_.reserved_bytes();
     summary.touched_bytes = engine_.counters().touched_bytes;
     summary.moved_bytes = engine_.counters().moved_bytes;
+    summary.poisoned_bytes = engine_.counters().poisoned_bytes;
     observer_.finished(summary);
   }
 

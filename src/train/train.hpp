@@ -23,6 +23,7 @@ struct RunSummary {
   PerTier<std::uint64_t> planned_peak_bytes{};
   PerTier<std::uint64_t> touched_bytes{};
   PerLane<std::uint64_t> moved_bytes{};
+  std::uint64_t poisoned_bytes = 0;  // under FreedBlocks::kPoison
 };
 
 // Called on the thread that trains.

@@ -9,8 +9,10 @@
 namespace ebbtide::planning {
 
 void Touches::absorb(Touches from) {
-  if (readers.empty()) readers = std::move(from.readers);
-  else readers.insert(readers.end(), from.readers.begin(), from.readers.end());
+  if (readers.empty())
+    readers = std::move(from.readers);
+  else
+    readers.insert(readers.end(), from.readers.begin(), from.readers.end());
   for (const NodeId node : {from.writer, from.last_op})
     if (node != kNone && node != writer && node != last_op) readers.push_back(node);
 }
@@ -44,7 +46,9 @@ void AddressMap::drop_block(BlockId id) {
   spare_.push_back(id);
 }
 
-void AddressMap::offer(BlockId id) { free_by_size_[blocks_[id].size].push_back(id); }
+void AddressMap::offer(BlockId id) {
+  free_by_size_[blocks_[id].size].push_back(id);
+}
 
 BlockId AddressMap::add_fixed(std::uint64_t begin, std::uint64_t size, ValueId value) {
   const BlockId id = new_block(begin, size);

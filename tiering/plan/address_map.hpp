@@ -33,11 +33,11 @@ struct Touches {
 struct Block {
   std::uint64_t begin = 0;
   std::uint64_t size = 0;
-  ValueId value = kNone;    // kNone: free
-  StepId last_step = 0;     // last step that used it
-  double last_use_s = 0;    // start of that step
-  double next_use_s = 0;    // start of the step that uses the tenant next
-  float lose_s = 0;         // lane seconds to send the tenant down and bring it back
+  ValueId value = kNone;     // kNone: free
+  StepId last_step = 0;      // last step that used it
+  double last_use_s = 0;     // start of that step
+  double next_use_s = 0;     // start of the step that uses the tenant next
+  float lose_s = 0;          // lane seconds to send the tenant down and bring it back
   StepId pinned_at = kNone;  // the step that needs the tenant now
   bool was_used = false;     // false: nobody ever touched it, last_step means nothing
   bool has_content = false;  // false: claimed, but nothing has been put there yet

@@ -17,9 +17,12 @@ constexpr double kShortestGap = 1e-9;
 
 bool allowed_in(const Value& value, Tier tier) {
   switch (value.reach) {
-    case Reach::kDevice: return tier == Tier::kDevice;
-    case Reach::kHost: return tier != Tier::kNvme;
-    default: return true;
+    case Reach::kDevice:
+      return tier == Tier::kDevice;
+    case Reach::kHost:
+      return tier != Tier::kNvme;
+    default:
+      return true;
   }
 }
 
@@ -429,7 +432,9 @@ void Residency::add_reader(Touches& touches, NodeId node) {
     touches.readers.push_back(node);
 }
 
-Lane Residency::up_lane() const { return tier_ == Tier::kDevice ? Lane::kH2d : Lane::kNvmeRead; }
+Lane Residency::up_lane() const {
+  return tier_ == Tier::kDevice ? Lane::kH2d : Lane::kNvmeRead;
+}
 Lane Residency::down_lane() const {
   return tier_ == Tier::kDevice ? Lane::kD2h : Lane::kNvmeWrite;
 }

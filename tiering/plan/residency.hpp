@@ -27,8 +27,8 @@ struct OutOfRoom {
 };
 
 struct ResidencyRates {
-  Rate up;                    // from the tier below
-  Rate down;                  // to the tier below
+  Rate up;                      // from the tier below
+  Rate down;                    // to the tier below
   double prefetch_seconds = 0;  // a tenant used within this before a step counts as busy
 };
 
@@ -53,7 +53,7 @@ class Residency {
   // What comes after a use of a value in this tier.
   struct Next {
     StepId step : 30;
-    bool discards : 1;     // the next use here overwrites it
+    bool discards : 1;      // the next use here overwrites it
     bool wanted_below : 1;  // this version is read, or at home, in a tier below
   };
   static constexpr StepId kNever = (1U << 30) - 1;
@@ -61,8 +61,8 @@ class Residency {
   struct State {
     BlockId block = kNone;
     Next next{kNever, false, false};
-    StepId below_ready = 0;   // the copy below is there from this position on
-    bool valid = false;       // the block holds the current version
+    StepId below_ready = 0;  // the copy below is there from this position on
+    bool valid = false;      // the block holds the current version
     bool valid_below = false;
     bool has_fixed_block = false;
   };
@@ -70,7 +70,7 @@ class Residency {
   // A step as the search for a window sees it.
   struct Moment {
     double seconds = 0;
-    StepId pin_from = 0;             // what was used since may still be busy
+    StepId pin_from = 0;  // what was used since may still be busy
     double per_prefetch_second = 0;
   };
 
@@ -123,7 +123,7 @@ class Residency {
   std::vector<State> states_;
   std::vector<Next> next_of_use_;
   std::vector<std::uint64_t> addresses_;
-  std::vector<double> costs_;  // scratch of the search for a window
+  std::vector<double> costs_;                 // scratch of the search for a window
   std::vector<std::uint64_t> limited_bytes_;  // by resident limit
 };
 
