@@ -25,7 +25,7 @@ enum class MaskedTargets : std::uint8_t { kRefuse, kAllow };
 inline constexpr std::uint32_t kMaskedInput = 0;
 
 struct DataOptions {
-  std::vector<std::filesystem::path> files;
+  std::vector<std::filesystem::path> files{};
   TokenType headerless_type = TokenType::kFromHeader;
   MaskedTargets masked = MaskedTargets::kRefuse;
   std::int64_t vocab = 0;

@@ -57,10 +57,22 @@ TEST(SafetensorsHeader, ALengthThatCannotBeIsRefused) {
   const std::string header = R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}})";
   const std::uint64_t size = 8 + header.size() + 4;
   for (const std::uint64_t length :
-       {~std::uint64_t{0}, ~std::uint64_t{0} - 4, ~std::uint64_t{0} - 7, kTop, kTop - 1,
-        std::uint64_t{0}, std::uint64_t{1}, size - 7, size, kMaxHeaderBytes + 1})
+       {~std::uint64_t{0}, ~std::uint64_t{0} - 4, ~std::uint64_t{0} - 7, kTop, kTop - 1, size - 7,
+        size, kMaxHeaderBytes + 1}) {
+    const std::string message = refusal_of(file_text(length, header + "1234"));
+    EXPECT_NE(message.find(fmt::format("a header of {} bytes", length)), std::string::npos)
+        << message;
+  }
+  for (const std::uint64_t length : {0U, 1U})
     EXPECT_NE(refusal_of(file_text(length, header + "1234")), "") << length;
   EXPECT_EQ(refusal_of(file_text(header.size(), header + "1234")), "");
+}
+
+TEST(SafetensorsHeader, OneLongerThan100MBIsRefusedThoughTheFileHasIt) {
+  const TemporaryDirectory directory;
+  const auto path = directory.write("long", file_text(kMaxHeaderBytes + 1, "{"));
+  std::filesystem::resize_file(path, 2 * kMaxHeaderBytes);
+  EXPECT_NE(refusal(path).find("a header of 100000001 bytes"), std::string::npos);
 }
 
 TEST(SafetensorsHeader, AFileTooShortForALengthIsRefused) {
@@ -183,6 +195,7 @@ TEST(SafetensorsRanges, OffsetsThatAreNoRangeAreRefused) {
     expect_refused(
         fmt::format(R"({{"w":{{"dtype":"U8","shape":[4],"data_offsets":{}}}}})", offsets), 4,
         {"w"});
+  expect_refused(R"({"w":{"dtype":"U8","shape":[4],"data_offsets":[4,0]}})", 4, {"ends before"});
   expect_refused(R"({"w":{"dtype":"U8","shape":[4]}})", 4, {"'w'", "data_offsets"});
   expect_refused(R"({"w":{"dtype":"U8","data_offsets":[0,4]}})", 4, {"'w'", "shape"});
   expect_refused(R"({"w":{"shape":[4],"data_offsets":[0,4]}})", 4, {"'w'", "dtype"});

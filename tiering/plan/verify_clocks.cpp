@@ -24,7 +24,7 @@ void Clocks::advance(const Plan& plan, Lane lane) {
   Clock clock = begin > 0 ? clocks.back() : Clock{};
   for (std::size_t i = begin; i < tasks.size(); ++i) {
     const std::span<const Wait> waits = plan.waits_of(tasks[i]);
-    if (std::ranges::any_of(waits, [&](Wait w) { return w.count > clocks_[w.lane].size(); })) break;
+    if (std::ranges::any_of(waits, [&](Wait w) { return w.count > done(w.lane); })) break;
     for (const Wait wait : waits) {
       if (clock.covers(wait)) continue;
       clock.join(clocks_[wait.lane][wait.count - 1]);
@@ -34,17 +34,21 @@ void Clocks::advance(const Plan& plan, Lane lane) {
     if (i + 1 > width) own = std::max(own, static_cast<std::uint32_t>(i + 1 - width));
     clocks.push_back(clock);
   }
-  if (clocks.size() != begin) walk_.push_back({lane, done(lane)});
+  if (clocks.size() != begin) walk_.push_back({lane, done(index(lane))});
 }
 
+// From any lane that stopped, each wait not met leads to another, in the end around a circle.
 void Clocks::find_stuck(const Plan& plan) {
-  for (std::size_t lane = 0; lane < kLaneCount && !stuck_; ++lane) {
-    const std::size_t next = clocks_[lane].size();
-    if (next == plan.tasks[lane].size()) continue;
+  const auto stopped = [&](std::size_t lane) { return done(lane) < plan.tasks[lane].size(); };
+  std::size_t lane = 0;
+  while (lane < kLaneCount && !stopped(lane)) ++lane;
+  for (std::size_t hops = 0; lane < kLaneCount && hops <= kLaneCount; ++hops) {
+    const std::uint32_t next = done(lane);
     const std::span<const Wait> waits = plan.waits_of(plan.tasks[lane][next]);
-    const auto unmet = std::ranges::find_if(
-        waits, [&](Wait wait) { return wait.count > clocks_[wait.lane].size(); });
-    stuck_ = Stuck{{static_cast<Lane>(lane), static_cast<std::uint32_t>(next)}, *unmet};
+    stuck_ = Stuck{{static_cast<Lane>(lane), next}, *std::ranges::find_if(waits, [&](Wait wait) {
+                     return wait.count > done(wait.lane);
+                   })};
+    lane = stuck_->wait.lane;
   }
 }
 

@@ -62,7 +62,7 @@ class Clocks {
   const Clock& at_start(TaskAt task) const { return clocks_[index(task.lane)][task.index]; }
   // All tasks that can run, in one order that the waits allow.
   std::span<const Run> walk() const { return walk_; }
-  // A task that can never start, if there is one, and the wait that holds it.
+  // A task of a circle of waits, if there is one, and the wait that can never be met.
   struct Stuck {
     TaskAt task;
     Wait wait{};
@@ -72,8 +72,8 @@ class Clocks {
  private:
   void advance(const Plan& plan, Lane lane);
   void find_stuck(const Plan& plan);
-  std::uint32_t done(Lane lane) const {
-    return static_cast<std::uint32_t>(clocks_[index(lane)].size());
+  std::uint32_t done(std::size_t lane) const {
+    return static_cast<std::uint32_t>(clocks_[lane].size());
   }
 
   PerLane<std::vector<Clock>> clocks_;

@@ -1,0 +1,137 @@
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "tests/plan/interpreter.hpp"
+#include "tests/plan/mutation.hpp"
+#include "tests/plan/naive_planner.hpp"
+#include "tests/plan/plan_builder.hpp"
+
+namespace ebbtide::plan_test {
+namespace {
+
+constexpr RandomShape kSmall{.ops_min = 8, .ops_max = 25, .size_max_bytes = 600};
+
+// The bytes that one op needs side by side, above the homes.
+std::uint64_t largest_op(const Program& program, Place place) {
+  const Tier tier = place == Place::kDevice ? Tier::kDevice : Tier::kHost;
+  std::uint64_t largest = 0;
+  for (OpId op = 0; op < program.op_count(); ++op) {
+    std::uint64_t sum = 0;
+    for (const Use use : program.uses(op)) sum += extent(program.value(use.value).size_bytes, tier);
+    if (program.place(op) == place) largest = std::max(largest, sum);
+  }
+  return largest;
+}
+
+std::uint64_t all_values(const Program& program, Tier tier) {
+  std::uint64_t sum = 0;
+  for (ValueId value = 0; value < program.value_count(); ++value)
+    sum += extent(program.value(value).size_bytes, tier);
+  return sum;
+}
+
+// A plan with little room, from the first few draws that find one.
+Plan tight_plan(const Program& program, std::uint64_t seed) {
+  Dice dice(seed);
+  const auto& homes = program.home_bytes();
+  for (double slack = 1;; slack *= 1.1) {
+    const double device = slack * static_cast<double>(largest_op(program, Place::kDevice));
+    const double host = slack * static_cast<double>(largest_op(program, Place::kHost));
+    const Budgets budgets{homes[0] + static_cast<std::uint64_t>(device),
+                          homes[1] + static_cast<std::uint64_t>(host) + 3 * kPageAlignment,
+                          homes[2] + all_values(program, Tier::kNvme)};
+    const NaiveOptions options{.seed = dice.between(0, ~0U),
+                               .nvme_width = static_cast<std::uint32_t>(dice.between(1, 8))};
+    if (auto plan = naive_plan(program, budgets, options)) return *plan;
+  }
+}
+
+struct Trial {
+  Program program;
+  Plan plan;
+  Homes homes;
+  Homes right;
+
+  explicit Trial(std::uint64_t seed, const RandomShape& shape = kSmall)
+      : program(random_program(seed, shape)), plan(tight_plan(program, seed)) {
+    homes = initial_homes(program, seed);
+    right = run_in_order(program, homes);
+  }
+  // How many of the orders end with other homes than the program in order.
+  int wrong_orders(const Plan& tried, int orders) const {
+    Interpreter interpreter(program, tried);
+    int wrong = 0;
+    for (int order = 0; order < orders; ++order)
+      wrong += interpreter.run(homes, static_cast<std::uint64_t>(order)) != right;
+    return wrong;
+  }
+};
+
+TEST(VerifyRandomPlans, AcceptsPlansThatAreRightInEveryOrder) {
+  int moving = 0;
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    const Trial trial(seed, {.ops_min = 20, .ops_max = 60, .size_max_bytes = 4096});
+    const Verdict verdict = verify(trial.program, trial.plan);
+    ASSERT_TRUE(verdict.ok()) << "seed " << seed << ": " << verdict.message;
+    ASSERT_EQ(trial.wrong_orders(trial.plan, 20), 0) << "seed " << seed;
+    moving += !trial.plan.tasks[index(Lane::kNvmeWrite)].empty();
+  }
+  EXPECT_GE(moving, 100);  // not only easy plans
+}
+
+TEST(VerifyRandomPlans, RejectsEveryPlanWithoutOneOfItsWaits) {
+  int shown = 0, races = 0;
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    const Trial trial(seed);
+    for (std::size_t wait = 0; wait < trial.plan.waits.size(); ++wait) {
+      const Plan plan = without_wait(trial.plan, wait);
+      ASSERT_FALSE(verify(trial.program, plan).ok()) << "seed " << seed << " wait " << wait;
+      shown += trial.wrong_orders(plan, 30) > 0;
+      ++races;
+    }
+  }
+  // Most of them do go wrong: the verifier does not reject for the sake of it.
+  EXPECT_GE(shown, races / 2) << races;
+}
+
+int mutation_count() {
+  const char* wanted = std::getenv("EBBTIDE_MUTATIONS");
+  return wanted == nullptr ? 2000 : std::atoi(wanted);
+}
+
+bool is_race(PlanFault fault) {
+  return fault == PlanFault::kUnorderedRead || fault == PlanFault::kUnorderedReuse;
+}
+
+TEST(VerifyMutations, AreRejectedOrRightInEveryOrder) {
+  const int count = mutation_count();
+  int accepted = 0, races = 0, shown = 0;
+  std::uint64_t seed = 0;
+  for (int done = 0; done < count; ++seed) {
+    const Trial trial(seed);
+    Dice dice(seed);
+    for (int i = 0; i < 50 && done < count; ++i, ++done) {
+      Plan plan = trial.plan;
+      std::string changes = mutate(trial.program, plan, dice);
+      if (dice.chance(0.2)) changes += "; " + mutate(trial.program, plan, dice);
+      const Verdict verdict = verify(trial.program, plan);
+      if (verdict.ok()) {
+        ++accepted;
+        ASSERT_EQ(trial.wrong_orders(plan, 100), 0) << "seed " << seed << ": " << changes;
+      } else if (is_race(verdict.fault) && races < count / 20) {
+        ++races;
+        shown += trial.wrong_orders(plan, 30) > 0;
+      }
+    }
+  }
+  RecordProperty("accepted", accepted);
+  RecordProperty("races", races);
+  RecordProperty("races_shown", shown);
+  EXPECT_GE(accepted, count / 100);
+  EXPECT_LE(accepted, count / 2);
+  EXPECT_GE(shown, races / 2);
+}
+
+}  // namespace
+}  // namespace ebbtide::plan_test

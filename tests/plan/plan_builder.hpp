@@ -1,0 +1,84 @@
+// Writes plans by hand, task by task; each call gives the wait that comes after the task.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <vector>
+
+#include "ebbtide/plan.hpp"
+
+namespace ebbtide::plan_test {
+
+class PlanBuilder {
+ public:
+  PlanBuilder(const Program& program, const Budgets& budgets) : program_(program) {
+    plan_.budgets = budgets;
+    plan_.span_bytes = {budgets.device_bytes, budgets.host_bytes, budgets.nvme_bytes};
+    plan_.width.fill(1);
+    plan_.operand_units.resize(program.use_count());
+  }
+
+  void set_operand(std::uint32_t use, std::uint64_t address) {
+    plan_.operand_units[use] = static_cast<std::uint32_t>(address / kDeviceAlignment);
+  }
+  void set_width(Lane lane, std::uint32_t width) { plan_.width[index(lane)] = width; }
+
+  // Addresses of the op's operands, in use order.
+  Wait op(OpId op, std::initializer_list<std::uint64_t> addresses,
+          std::initializer_list<Wait> waits = {}) {
+    std::uint32_t use = program_.op(op).uses_begin;
+    for (const std::uint64_t address : addresses)
+      plan_.operand_units[use++] = static_cast<std::uint32_t>(address / kDeviceAlignment);
+    const bool host = program_.place(op) == Place::kHost;
+    return append(host ? Lane::kHostCompute : Lane::kCompute, TaskKind::kOp, op, 0, waits);
+  }
+  Wait move(std::initializer_list<Segment> segments, std::initializer_list<Wait> waits = {}) {
+    return segmented(Lane::kCompute, TaskKind::kMove, segments, waits);
+  }
+  Wait transfer(Lane lane, std::initializer_list<Segment> segments,
+                std::initializer_list<Wait> waits = {}) {
+    return segmented(lane, TaskKind::kTransfer, segments, waits);
+  }
+  const Plan& plan() const { return plan_; }
+
+ private:
+  Wait segmented(Lane lane, TaskKind kind, std::initializer_list<Segment> segments,
+                 std::initializer_list<Wait> waits) {
+    const auto first = static_cast<std::uint32_t>(plan_.segments.size());
+    plan_.segments.insert(plan_.segments.end(), segments);
+    return append(lane, kind, first, static_cast<std::uint32_t>(segments.size()), waits);
+  }
+  Wait append(Lane lane, TaskKind kind, std::uint32_t first, std::uint32_t count,
+              std::initializer_list<Wait> waits) {
+    Task task;
+    task.first = first;
+    task.count = count & 0xfffffU;
+    task.kind_bits = static_cast<std::uint32_t>(kind) & 0xfU;
+    task.waits_begin = static_cast<std::uint32_t>(plan_.waits.size());
+    task.wait_count = static_cast<std::uint32_t>(waits.size()) & 0xffU;
+    plan_.waits.insert(plan_.waits.end(), waits);
+    plan_.tasks[index(lane)].push_back(task);
+    return {static_cast<std::uint32_t>(lane) & 7U,
+            static_cast<std::uint32_t>(plan_.tasks[index(lane)].size()) & 0x1fffffffU};
+  }
+
+  const Program& program_;
+  Plan plan_;
+};
+
+// Takes wait i of the plan out.
+inline Plan without_wait(Plan plan, std::size_t i) {
+  for (auto& tasks : plan.tasks) {
+    for (Task& task : tasks) {
+      if (i >= task.waits_begin && i < task.waits_begin + task.wait_count) {
+        for (std::size_t at = i; at + 1 < task.waits_begin + task.wait_count; ++at)
+          plan.waits[at] = plan.waits[at + 1];
+        --task.wait_count;
+        return plan;
+      }
+    }
+  }
+  return plan;
+}
+
+}  // namespace ebbtide::plan_test
