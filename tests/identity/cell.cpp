@@ -186,7 +186,7 @@ std::uint64_t Matrix::host_bytes_to_spill(const Cell& cell) {
 std::uint64_t Matrix::fingerprint_behind_slow_link(const Cell& cell) const {
   train::TrainOptions how = options(cell);
   how.mode = train::RunMode::kDryRun;
-  how.transfer.link_bytes_per_s = 1e8;
+  how.transfer.link_bytes_per_s = 1e7;
   return train::run(how, std::make_unique<train::MadeSequences>(kSeqLen)).facts.plan_fingerprint;
 }
 
