@@ -56,7 +56,7 @@ BlockId AddressMap::add_fixed(std::uint64_t begin, std::uint64_t size, ValueId v
   return id;
 }
 
-BlockId AddressMap::find_free(std::uint64_t size, StepId unused_since) {
+BlockId AddressMap::find_free(std::uint64_t size, StepId unused_since, double time_s) {
   for (auto at = free_by_size_.lower_bound(size); at != free_by_size_.end();) {
     std::vector<BlockId>& offers = at->second;
     // Offers go stale when a window swallows their block; they are dropped as they are met.
@@ -65,7 +65,7 @@ BlockId AddressMap::find_free(std::uint64_t size, StepId unused_since) {
       if (!candidate.free() || candidate.size != at->first) {
         offers[i] = offers.back();
         offers.pop_back();
-      } else if (candidate.unused_from() <= unused_since) {
+      } else if (candidate.unused_from() <= unused_since && candidate.available_s <= time_s) {
         return offers[i];
       }
     }
@@ -87,6 +87,7 @@ void AddressMap::claim(BlockId id, ValueId value) {
   block.value = value;
   block.has_content = false;
   block.pinned_at = kNone;
+  block.available_s = 0;
   used_bytes_ += block.size;
   peak_used_bytes_ = std::max(peak_used_bytes_, used_bytes_);
   highest_end_ = std::max(highest_end_, block.end());

@@ -37,6 +37,7 @@ struct Block {
   StepId last_step = 0;      // last step that used it
   double last_use_s = 0;     // start of that step
   double next_use_s = 0;     // start of the step that uses the tenant next
+  double available_s = 0;    // when the last store from here is expected to be done
   float lose_s = 0;          // lane seconds to send the tenant down and bring it back
   StepId pinned_at = kNone;  // the step that needs the tenant now
   bool was_used = false;     // false: nobody ever touched it, last_step means nothing
@@ -68,9 +69,9 @@ class AddressMap {
   // A block outside of the space, at a home.
   BlockId add_fixed(std::uint64_t begin, std::uint64_t size, ValueId value);
 
-  // The smallest free block of at least this size that nobody has used since `step`; kNone if there
-  // is none.
-  BlockId find_free(std::uint64_t size, StepId unused_since);
+  // The smallest free block of at least this size that nobody has used since `step` and that is
+  // available at `time_s`; kNone if there is none.
+  BlockId find_free(std::uint64_t size, StepId unused_since, double time_s);
   // The window of this block alone.
   Window window_of(BlockId id) const;
   // Makes the block free; it stays where it is.

@@ -12,6 +12,8 @@ namespace {
 // many times dearer than a plain eviction such a stall is counted. Chosen on the demo's program:
 // from 8 to 64 the simulated step changes by less than 1 %, at 1 prefetch is lost.
 constexpr double kBusyPenalty = 16;
+// Of free blocks the one that is available first is best, and any is better than an eviction.
+constexpr double kFreeButLate = 1e-9;
 // Seconds; keeps the cost finite between steps at one instant.
 constexpr double kShortestGap = 1e-9;
 
@@ -266,6 +268,10 @@ void Residency::send_down(StepId position, ValueId value) {
   if (touches.writer != kNone) graph_.add_edge(touches.writer, node);
   add_reader(touches, node);
   block.was_used = true;
+  const double ready_s = position < steps_.size() ? steps_.start_s[position] : down_free_s_;
+  down_free_s_ =
+      std::max(down_free_s_, ready_s) + static_cast<double>(block.size) / rates_.down.bytes_per_s;
+  block.available_s = down_free_s_ + rates_.down.latency_s;
   state.valid_below = true;
   state.below_ready = position;
 }
@@ -290,9 +296,9 @@ void Residency::evict(BlockId id) {
 void Residency::allocate(StepId step, ValueId value) {
   keep_limit(step, value);
   const std::uint64_t size = extent(program_.value(value).size_bytes, tier_);
-  const StepId pin_from = step < steps_.size() ? steps_.pin_from[step] : step;
   State& state = states_[value];
-  const BlockId unused = map_.find_free(size, pin_from);
+  const Moment now = moment(step);
+  const BlockId unused = map_.find_free(size, now.pin_from, now.issue_s);
   std::optional<Window> window;
   if (unused != kNone)
     window = map_.window_of(unused);
@@ -326,15 +332,17 @@ bool Residency::may_evict(StepId step, const Block& block) const {
 }
 
 Residency::Moment Residency::moment(StepId step) const {
-  if (step == steps_.size()) return {0.0, kNever, 0.0};
-  return {steps_.start_s[step], steps_.pin_from[step], 1 / rates_.prefetch_seconds};
+  constexpr double kAnyTime = std::numeric_limits<double>::infinity();
+  if (step == steps_.size()) return {0.0, kAnyTime, kNever, 0.0};
+  const StepId pin_from = steps_.pin_from[step];
+  return {steps_.start_s[step], steps_.start_s[pin_from], pin_from, 1 / rates_.prefetch_seconds};
 }
 
 inline double Residency::cost_of_losing(const Moment& now, const Block& block) const {
   double busy = 0;
   if (block.last_step >= now.pin_from && block.was_used)
     busy = std::max(0.1, 1 - (now.seconds - block.last_use_s) * now.per_prefetch_second);
-  if (block.free()) return 1e-9 * busy;
+  if (block.free()) return kFreeButLate * (busy + std::max(0.0, block.available_s - now.issue_s));
   const double until_s = std::max(block.next_use_s - now.seconds, kShortestGap);
   return block.lose_s / until_s * (1 + kBusyPenalty * busy);
 }

@@ -70,6 +70,7 @@ class Residency {
   // A step as the search for a window sees it.
   struct Moment {
     double seconds = 0;
+    double issue_s = 0;   // when its loads are issued
     StepId pin_from = 0;  // what was used since may still be busy
     double per_prefetch_second = 0;
   };
@@ -123,7 +124,8 @@ class Residency {
   std::vector<State> states_;
   std::vector<Next> next_of_use_;
   std::vector<std::uint64_t> addresses_;
-  std::vector<double> costs_;                 // scratch of the search for a window
+  double down_free_s_ = 0;     // when the lane to the tier below is expected to be idle
+  std::vector<double> costs_;  // scratch of the search for a window
   std::vector<std::uint64_t> limited_bytes_;  // by resident limit
 };
 
