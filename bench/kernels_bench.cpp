@@ -6,7 +6,7 @@
 // machine does meets the limits and the kernels alike. Figures are medians over the rounds; the
 // percent is the median of each round's ratio, with its spread.
 //
-//   kernels_bench [threads [rounds]]
+//   kernels_bench [threads [rounds [part of the names to measure]]]
 #include <dnnl.h>
 #include <fmt/core.h>
 #include <omp.h>
@@ -19,6 +19,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -98,6 +99,7 @@ class Bench {
   void add_linear(std::int64_t tokens, std::int64_t out, std::int64_t in, DType dtype);
   void add_attention(std::int64_t tokens, std::int64_t dim, Causality causality, DType dtype);
   void add_adamw(DType weight_dtype);
+  void keep_only(std::string_view part);  // of the subjects' names
   void run();
 
  private:
@@ -218,6 +220,11 @@ void Bench::add_adamw(DType weight_dtype) {
                        [this, op] { kernels_->run(op, nullptr); }});
 }
 
+void Bench::keep_only(std::string_view part) {
+  std::erase_if(subjects_,
+                [part](const Subject& s) { return s.name.find(part) == std::string::npos; });
+}
+
 std::vector<double> Bench::limit(Limit kind) const {
   const Subject* best = nullptr;
   for (const Subject& s : limits_) {
@@ -260,10 +267,11 @@ int main_of(int argc, char** argv) {
       argc > 1 ? std::atoi(argv[1]) : static_cast<int>(std::thread::hardware_concurrency());
   const int rounds = argc > 2 ? std::atoi(argv[2]) : 7;
   if (threads < 1 || rounds < 1) {
-    fmt::print(stderr, "usage: kernels_bench [threads [rounds]]\n");
+    fmt::print(stderr, "usage: kernels_bench [threads [rounds [part of the names to measure]]]\n");
     return 2;
   }
   Bench bench(threads, rounds);
+  const std::string_view part = argc > 3 ? argv[3] : "";
   bench.add_limits();
   for (const DType dtype : {DType::kF32, DType::kBf16}) {
     bench.add_linear(2048, 256, 688, dtype);
@@ -276,6 +284,7 @@ int main_of(int argc, char** argv) {
     }
     bench.add_adamw(dtype);
   }
+  bench.keep_only(part);
   bench.run();
   return 0;
 }

@@ -22,6 +22,7 @@ namespace {
 
 constexpr std::int64_t kQueryTile = 64;
 constexpr std::int64_t kKeyTile = 128;
+constexpr std::int64_t kScoreStride = spread(kQueryTile);
 
 using Progress = std::atomic<std::uint32_t>;
 constexpr std::int64_t kMaxBlocks = 65536;
@@ -38,23 +39,23 @@ struct Tiles {
   float* dq;       // (kQueryTile, Dp): the step's part
   float* dk;       // (kKeyTile, Dp)
   float* dv;       // (kKeyTile, Dp)
-  float* weights;  // (kKeyTile, kQueryTile): S, then P
-  float* dscores;  // (kKeyTile, kQueryTile): dP, then dS
+  float* weights;  // (kKeyTile, kScoreStride): S, then P
+  float* dscores;  // (kKeyTile, kScoreStride): dP, then dS
   float* lse;      // (kQueryTile)
   float* delta;    // (kQueryTile)
 
-  Tiles(Parts parts, std::int64_t dim)
-      : q{parts.take(kQueryTile * dim), kQueryTile},
-        dout{parts.take(kQueryTile * dim), kQueryTile},
-        k{parts.take(kKeyTile * dim), kKeyTile},
-        v{parts.take(kKeyTile * dim), kKeyTile},
+  Tiles(Parts& parts, std::int64_t dim)
+      : q(take_panels(parts, kQueryTile, dim)),
+        dout(take_panels(parts, kQueryTile, dim)),
+        k(take_panels(parts, kKeyTile, dim)),
+        v(take_panels(parts, kKeyTile, dim)),
         q_columns(parts.take(kQueryTile * dim)),
         dout_columns(parts.take(kQueryTile * dim)),
         dq(parts.take(kQueryTile * dim)),
         dk(parts.take(kKeyTile * dim)),
         dv(parts.take(kKeyTile * dim)),
-        weights(parts.take(kKeyTile * kQueryTile)),
-        dscores(parts.take(kKeyTile * kQueryTile)),
+        weights(parts.take(kKeyTile * kScoreStride)),
+        dscores(parts.take(kKeyTile * kScoreStride)),
         lse(parts.take(kQueryTile)),
         delta(parts.take(kQueryTile)) {}
 };
@@ -138,7 +139,7 @@ void multiply_scores(const Pass& p, const Step& at, Range keys, const Tiles& t) 
                       .b = t.q_columns,
                       .b_panel = dim * kPanel,
                       .c = t.weights,
-                      .c_stride = kQueryTile};
+                      .c_stride = kScoreStride};
   multiply_tile(product);
   product.a = t.v.data;
   product.b = t.dout_columns;
@@ -150,8 +151,8 @@ void multiply_scores(const Pass& p, const Step& at, Range keys, const Tiles& t) 
 void make_dscores(const Pass& p, const Step& at, Range keys, const Tiles& t) {
   const std::int64_t count = in_panels(at.queries.size());
   for (std::int64_t k = 0; k < keys.size(); ++k) {
-    float* weights = t.weights + k * kQueryTile;
-    float* dscores = t.dscores + k * kQueryTile;
+    float* weights = t.weights + k * kScoreStride;
+    float* dscores = t.dscores + k * kScoreStride;
 #pragma omp simd
     for (std::int64_t i = 0; i < count; ++i) {
       weights[i] = exponential(weights[i] - t.lse[i]);
@@ -170,7 +171,7 @@ void add_dkv(const Pass& p, const Step& at, Range keys, const Tiles& t) {
                       .n = dim,
                       .k = in_panels(at.queries.size()),
                       .a = t.weights,
-                      .a_stride = kQueryTile,
+                      .a_stride = kScoreStride,
                       .b = t.dout.data,
                       .b_panel = t.dout.panel(),
                       .c = t.dv,
@@ -190,7 +191,7 @@ void multiply_dq(const Pass& p, const Step& at, Range keys, const Tiles& t) {
                  .k = keys.size(),
                  .a_order = TileProduct::Order::kColumns,
                  .a = t.dscores,
-                 .a_stride = kQueryTile,
+                 .a_stride = kScoreStride,
                  .b = t.k.data,
                  .b_panel = t.k.panel(),
                  .c = t.dq,
@@ -231,7 +232,8 @@ void publish(const Pass& p, const Step& at) {
 template <typename T>
 void run_block(const Pass& p, std::int64_t block, std::span<float> scratch) {
   const HeadSizes& s = p.sizes;
-  const Tiles t(Parts(scratch), s.padded_dim());
+  Parts parts(scratch);
+  const Tiles t(parts, s.padded_dim());
   Step at{.block = block,
           .kv_head = block / p.key_tiles,
           .key_tile = block % p.key_tiles,

@@ -18,6 +18,7 @@ namespace {
 
 constexpr std::int64_t kQueryTile = 128;
 constexpr std::int64_t kKeyTile = 128;
+constexpr std::int64_t kScoreStride = spread(kQueryTile);
 constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
 
 // A member's scratch, by parts; Dp is D in whole panels.
@@ -26,18 +27,18 @@ struct Tiles {
   Panels k;          // (kKeyTile, Dp)
   Panels v;          // (kKeyTile, Dp)
   float* q_columns;  // the transpose of q in panels
-  float* scores;     // (kKeyTile, kQueryTile): S, then P
+  float* scores;     // (kKeyTile, kScoreStride): S, then P
   float* out;        // (kQueryTile, Dp)
   float* maximum;    // (kQueryTile)
   float* sum;        // (kQueryTile)
   float* kept;       // (kQueryTile): exp(m - m')
 
-  Tiles(Parts parts, std::int64_t dim)
-      : q{parts.take(kQueryTile * dim), kQueryTile},
-        k{parts.take(kKeyTile * dim), kKeyTile},
-        v{parts.take(kKeyTile * dim), kKeyTile},
+  Tiles(Parts& parts, std::int64_t dim)
+      : q(take_panels(parts, kQueryTile, dim)),
+        k(take_panels(parts, kKeyTile, dim)),
+        v(take_panels(parts, kKeyTile, dim)),
         q_columns(parts.take(kQueryTile * dim)),
-        scores(parts.take(kKeyTile * kQueryTile)),
+        scores(parts.take(kKeyTile * kScoreStride)),
         out(parts.take(kQueryTile * dim)),
         maximum(parts.take(kQueryTile)),
         sum(parts.take(kQueryTile)),
@@ -87,7 +88,7 @@ void raise_maximum(const Block& b, std::int64_t keys, const Tiles& t) {
   const std::int64_t count = b.padded_queries();
   std::copy_n(t.maximum, count, t.kept);
   for (std::int64_t k = 0; k < keys; ++k) {
-    const float* scores = t.scores + k * kQueryTile;
+    const float* scores = t.scores + k * kScoreStride;
 #pragma omp simd
     for (std::int64_t i = 0; i < count; ++i) t.maximum[i] = std::max(t.maximum[i], scores[i]);
   }
@@ -101,7 +102,7 @@ void raise_maximum(const Block& b, std::int64_t keys, const Tiles& t) {
 void soften(const Block& b, std::int64_t keys, const Tiles& t) {
   const std::int64_t count = b.padded_queries();
   for (std::int64_t k = 0; k < keys; ++k) {
-    float* scores = t.scores + k * kQueryTile;
+    float* scores = t.scores + k * kScoreStride;
 #pragma omp simd
     for (std::int64_t i = 0; i < count; ++i) {
       scores[i] = exponential(scores[i] - t.maximum[i]);
@@ -134,10 +135,10 @@ void add_keys(const Block& b, Range keys, const Tiles& t) {
                  .b = t.q_columns,
                  .b_panel = dim * kPanel,
                  .c = t.scores,
-                 .c_stride = kQueryTile});
+                 .c_stride = kScoreStride});
   for (std::int64_t k = 0; k < keys.size(); ++k) {
     const std::int64_t hidden = hidden_queries(b.op.causality, b.queries, keys.begin + k);
-    std::fill_n(t.scores + k * kQueryTile, hidden, kMinusInfinity);
+    std::fill_n(t.scores + k * kScoreStride, hidden, kMinusInfinity);
   }
   raise_maximum(b, keys.size(), t);
   soften(b, keys.size(), t);
@@ -147,7 +148,7 @@ void add_keys(const Block& b, Range keys, const Tiles& t) {
                  .k = keys.size(),
                  .a_order = TileProduct::Order::kColumns,
                  .a = t.scores,
-                 .a_stride = kQueryTile,
+                 .a_stride = kScoreStride,
                  .b = t.v.data,
                  .b_panel = t.v.panel(),
                  .c = t.out,
@@ -158,7 +159,8 @@ void add_keys(const Block& b, Range keys, const Tiles& t) {
 template <typename T>
 void run_block(const Block& b, std::span<float> scratch) {
   const HeadSizes& s = b.sizes;
-  const Tiles t(Parts(scratch), s.padded_dim());
+  Parts parts(scratch);
+  const Tiles t(parts, s.padded_dim());
   const float scale = 1.0F / std::sqrt(static_cast<float>(s.dim));
   load_tile<T>(b.op.q, b.queries, b.head, s.dim, scale, t.q);
   transpose_panels(t.q.data, t.q.panel(), b.padded_queries(), s.padded_dim(), t.q_columns,

@@ -21,8 +21,7 @@ constexpr std::int64_t kMaxTileCols = 512;
 // A panel of b (16 KiB of fp32) stays in the first-level cache, a tile's part of a in the second.
 constexpr std::int64_t kDepth = 256;
 static_assert(kTokenBlock % kDepth == 0);
-// Room between panels, so that equal rows of all panels do not fall in one set of the caches.
-constexpr std::int64_t kGap = 1;
+constexpr std::int64_t kColumnStride = spread(kMaxTileRows);
 constexpr std::int64_t kWantedTiles = 16;  // for balance over the threads
 
 struct Sizes {
@@ -66,20 +65,16 @@ TileShape tile_shape(const Sizes& s) {
 struct Tiles {
   Panels a;          // (kMaxTileRows, kDepth), or plain (kDepth, kMaxTileRows)
   Panels b;          // (kDepth, kMaxTileCols)
-  Panels b_columns;  // (kMaxTileCols, kDepth): b before it is transposed
+  Panels b_columns;  // (kPanel, kDepth): a panel of b before it is transposed
   float* c;          // (kMaxTileRows, kMaxTileCols)
   std::span<float> rest;
 
-  explicit Tiles(Parts parts)
-      : a(take(parts, kMaxTileRows, kDepth)),
-        b(take(parts, kDepth, kMaxTileCols)),
-        b_columns(take(parts, kMaxTileCols, kDepth)),
+  explicit Tiles(Parts& parts)
+      : a(take_panels(parts, std::max(kMaxTileRows, kDepth), std::max(kDepth, kColumnStride))),
+        b(take_panels(parts, kDepth, kMaxTileCols)),
+        b_columns{parts.take(kPanel * kDepth), kPanel},
         c(parts.take(kMaxTileRows * kMaxTileCols)),
         rest(parts.rest()) {}
-
-  static Panels take(Parts& parts, std::int64_t rows, std::int64_t cols) {
-    return {parts.take((rows + kGap) * cols), rows + kGap};
-  }
 };
 
 struct Tile {
@@ -105,15 +100,21 @@ void copy_rows(const Window<T>& from, float* to, std::int64_t stride) {
   }
 }
 
+// Stored (N, K): a panel's columns are stored rows, so they are transposed, a panel at a time.
+template <typename T>
+void load_transposed_b(const Tile& tile, Range ks, const Tiles& t) {
+  for (std::int64_t n = tile.cols.begin; n < tile.cols.end; n += kPanel) {
+    const Range cols{n, std::min(n + kPanel, tile.cols.end)};
+    load_panels(window<T>(tile.op.b, cols, ks), 1.0F, t.b_columns);
+    transpose_panels(t.b_columns.data, t.b_columns.panel(), kPanel, in_panels(ks.size()),
+                     t.b.data + (n - tile.cols.begin) / kPanel * t.b.panel(), t.b.panel());
+  }
+}
+
 template <typename T>
 void load_b(const Tile& tile, Range ks, const Tiles& t) {
-  if (tile.op.b_layout == Layout::kAsStored) {
-    load_panels(window<T>(tile.op.b, ks, tile.cols), 1.0F, t.b);
-    return;
-  }
-  load_panels(window<T>(tile.op.b, tile.cols, ks), 1.0F, t.b_columns);
-  transpose_panels(t.b_columns.data, t.b_columns.panel(), in_panels(tile.cols.size()),
-                   in_panels(ks.size()), t.b.data, t.b.panel());
+  if (tile.op.b_layout == Layout::kTransposed) return load_transposed_b<T>(tile, ks, t);
+  load_panels(window<T>(tile.op.b, ks, tile.cols), 1.0F, t.b);
 }
 
 // c += a . b over [ks].
@@ -134,10 +135,10 @@ void multiply_depth(const Tile& tile, Range ks, const Tiles& t) {
     product.a_stride = kPanel;
     product.a_panel = t.a.panel();
   } else {
-    copy_rows(window<T>(tile.op.a, ks, tile.rows), t.a.data, tile.rows.size());
+    copy_rows(window<T>(tile.op.a, ks, tile.rows), t.a.data, kColumnStride);
     product.k = ks.size();
     product.a_order = TileProduct::Order::kColumns;
-    product.a_stride = tile.rows.size();
+    product.a_stride = kColumnStride;
   }
   multiply_tile(product);
 }
@@ -204,7 +205,8 @@ void multiply_tile(const Tile& tile, std::int64_t depth, const Tiles& t, NativeP
 template <typename T>
 void run_tile(const Tile& tile, std::int64_t depth, std::span<float> scratch,
               NativeProducts* natives) {
-  const Tiles t{Parts(scratch)};
+  Parts parts(scratch);
+  const Tiles t(parts);
   begin_tile(tile, t);
   multiply_tile<T>(tile, depth, t, natives);
   if (tile.op.out.dtype == DType::kF32) return end_tile<T, float>(tile, t);

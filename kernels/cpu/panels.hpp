@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "kernels/cpu/element.hpp"
+#include "kernels/cpu/parts.hpp"
 #include "kernels/cpu/tile_product.hpp"
 
 namespace ebbtide::kernels::cpu {
@@ -16,6 +17,16 @@ struct Panels {
 
   std::int64_t panel() const { return capacity * kPanel; }  // elements from panel to panel
 };
+
+// A row length, in elements, that spreads the rows of a power of two over the sets of the caches.
+constexpr std::int64_t spread(std::int64_t cols) {
+  return cols + 16;
+}
+
+// Room for (rows, cols) in panels, one row more, for the same reason.
+inline Panels take_panels(Parts& parts, std::int64_t rows, std::int64_t cols) {
+  return {parts.take((rows + 1) * in_panels(cols)), rows + 1};
+}
 
 // A row-major matrix somewhere in memory.
 template <typename T>
