@@ -17,6 +17,7 @@ class Category final : public std::error_category {
       case Errc::kNotBuilt: return "not available";
       case Errc::kCorrupted: return "corrupted";
       case Errc::kCancelled: return "cancelled";
+      case Errc::kDiverged: return "not finite";
     }
     return "unknown error";
   }

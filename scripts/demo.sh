@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what is missing, builds, and trains the same small model on real text twice on the CPU
-# device: with everything resident, then with an eighth of the device memory that this took, the
+# device: with everything resident, then with a sixteenth of the device memory that this took, the
 # rest of it on the host and on disk. Prints both peaks, the loss, the bytes moved, and whether the
 # weights are the same bit for bit after every step; the status is 0 only if they are.
 #
@@ -41,11 +41,12 @@ echo '1. Everything stays on the device.'
 train resident --activations keep --parameter-tier device --gradient-tier device
 
 peak=$(largest device_peak_bytes "$runs/resident.jsonl")
-budget=$((peak / 8))
+device=$((peak / 16))
+host=$((2 * device))
 echo
-echo "2. The device has $budget bytes, an eighth of the $peak that this took;"
-echo "   the host arena has as much, and the rest goes to $swap."
-train tiered --activations offload --device-memory "$budget" --host-memory "$budget" \
+echo "2. The device has $device bytes, a sixteenth of the $peak that this took, and"
+echo "   the host arena $host; the rest goes to $swap."
+train tiered --activations offload --device-memory "$device" --host-memory "$host" \
   --nvme-path "$swap"
 
 echo

@@ -5,8 +5,8 @@
 #   scripts/setup.sh --test   and its tests
 #   scripts/setup.sh --dev    and clang-format and clang-tidy
 #
-# For Debian 12 and later and Ubuntu 24.04; as root, or with sudo. Only the Debian 12 names were
-# tried: those of Ubuntu 24.04 are taken to be the same.
+# For Debian from 12 on and Ubuntu from 24.04 on; as root, or with sudo. The names are those of
+# Debian 12 and 13; Ubuntu's are taken to be the same, but could not be tried.
 set -euo pipefail
 
 build_packages=(g++ meson ninja-build pkg-config python3
@@ -51,7 +51,17 @@ missing_packages() {
   done
 }
 
-# Runs a command as root; its output is shown only if it fails.
+# Prints those that are no dev packages or that the distribution has.
+known_packages() {
+  local package
+  for package in "$@"; do
+    [[ " ${dev_packages[*]} " != *" $package "* ]] ||
+      apt-cache show "$package" >/dev/null 2>&1 || continue
+    echo "$package"
+  done
+}
+
+# Runs a command as root; the end of its output is shown only if it fails.
 as_root_quietly() {
   local sudo=() log
   if [ "$(id -u)" != 0 ]; then
@@ -60,7 +70,7 @@ as_root_quietly() {
   fi
   log=$(mktemp)
   if ! "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive "$@" >"$log" 2>&1 </dev/null; then
-    cat "$log" >&2
+    tail -n 20 "$log" >&2
     rm -f "$log"
     fail "failed: $*"
   fi
@@ -73,4 +83,8 @@ mapfile -t missing < <(missing_packages)
 echo "setup: installing ${missing[*]}"
 apt=(apt-get -q -y -o DPkg::Lock::Timeout=300)
 as_root_quietly "${apt[@]}" update
+# Newer releases have other versions of clang-format and clang-tidy, of which the checks that need
+# them say that they did not run.
+mapfile -t missing < <(known_packages "${missing[@]}")
+[ "${#missing[@]}" -gt 0 ] || exit 0
 as_root_quietly "${apt[@]}" install --no-install-recommends "${missing[@]}"

@@ -26,6 +26,7 @@ enum class Errc {
   kNotBuilt,       // a part that this build or version does not have
   kCorrupted,      // bytes that came back differ from those that left
   kCancelled,      // stopped by a signal or by a failure elsewhere
+  kDiverged,       // a loss or gradient that is not finite
 };
 
 const std::error_category& error_category() noexcept;

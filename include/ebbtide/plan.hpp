@@ -118,6 +118,9 @@ std::uint64_t largest_operand_sum(const Program& program, Place place);
 // The smallest device budget that plans, homes included.
 std::uint64_t smallest_device_budget(const Program& program);
 
+// A hash of everything that a plan makes a device do: equal plans have equal ones.
+std::uint64_t fingerprint(const Plan& plan);
+
 // What verify() found wrong, with a name.
 enum class PlanFault : std::uint8_t {
   kNone,

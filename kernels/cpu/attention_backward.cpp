@@ -15,36 +15,48 @@
 #include "kernels/cpu/attention_tile.hpp"
 #include "kernels/cpu/exponential.hpp"
 #include "kernels/cpu/ops.hpp"
-#include "kernels/cpu/product.hpp"
+#include "kernels/cpu/parts.hpp"
 
 namespace ebbtide::kernels::cpu {
 namespace {
+
+constexpr std::int64_t kQueryTile = 64;
+constexpr std::int64_t kKeyTile = 128;
 
 using Progress = std::atomic<std::uint32_t>;
 constexpr std::int64_t kMaxBlocks = 65536;
 static_assert(kMaxBlocks * sizeof(Progress) <= Team::kSharedBytes);
 
+// Dp is D in whole panels.
 struct Tiles {
-  float* q;        // (kQueryTile, D), scaled
-  float* dout;     // (kQueryTile, D)
-  float* k;        // (kKeyTile, D)
-  float* v;        // (kKeyTile, D)
-  float* dk;       // (kKeyTile, D)
-  float* dv;       // (kKeyTile, D)
-  float* weights;  // (kQueryTile, kKeyTile): P
-  float* dscores;  // (kQueryTile, kKeyTile): dP, then dS
+  Panels q;          // (kQueryTile, Dp), scaled
+  Panels dout;       // (kQueryTile, Dp)
+  Panels k;          // (kKeyTile, Dp)
+  Panels v;          // (kKeyTile, Dp)
+  float* q_columns;  // the transposes of q and dout in panels
+  float* dout_columns;
+  float* dq;       // (kQueryTile, Dp): the step's part
+  float* dk;       // (kKeyTile, Dp)
+  float* dv;       // (kKeyTile, Dp)
+  float* weights;  // (kKeyTile, kQueryTile): S, then P
+  float* dscores;  // (kKeyTile, kQueryTile): dP, then dS
+  float* lse;      // (kQueryTile)
+  float* delta;    // (kQueryTile)
 
-  Tiles(float* at, std::int64_t dim) {
-    const auto take = [&at](std::int64_t count) { return std::exchange(at, at + count); };
-    q = take(kQueryTile * dim);
-    dout = take(kQueryTile * dim);
-    k = take(kKeyTile * dim);
-    v = take(kKeyTile * dim);
-    dk = take(kKeyTile * dim);
-    dv = take(kKeyTile * dim);
-    weights = take(kQueryTile * kKeyTile);
-    dscores = take(kQueryTile * kKeyTile);
-  }
+  Tiles(Parts parts, std::int64_t dim)
+      : q{parts.take(kQueryTile * dim), kQueryTile},
+        dout{parts.take(kQueryTile * dim), kQueryTile},
+        k{parts.take(kKeyTile * dim), kKeyTile},
+        v{parts.take(kKeyTile * dim), kKeyTile},
+        q_columns(parts.take(kQueryTile * dim)),
+        dout_columns(parts.take(kQueryTile * dim)),
+        dq(parts.take(kQueryTile * dim)),
+        dk(parts.take(kKeyTile * dim)),
+        dv(parts.take(kKeyTile * dim)),
+        weights(parts.take(kKeyTile * kQueryTile)),
+        dscores(parts.take(kKeyTile * kQueryTile)),
+        lse(parts.take(kQueryTile)),
+        delta(parts.take(kQueryTile)) {}
 };
 
 struct Pass {
@@ -72,107 +84,140 @@ void wait_for(const Progress& progress, std::uint32_t steps) {
   }
 }
 
+// to (rows, Dp) = rows [rows] of one head of t.
+void load_rows(const Tensor& t, Range rows, std::int64_t head, const HeadSizes& s, float* to) {
+  const std::int64_t padded = s.padded_dim();
+  for (std::int64_t r = 0; r < rows.size(); ++r) {
+    const float* from = data<float>(t) + (rows.begin + r) * t.cols + head * s.dim;
+    std::copy_n(from, s.dim, to + r * padded);
+    std::fill(to + r * padded + s.dim, to + (r + 1) * padded, 0.0F);
+  }
+}
+
+void store_rows(const Tensor& t, Range rows, std::int64_t head, const HeadSizes& s,
+                const float* from) {
+  for (std::int64_t r = 0; r < rows.size(); ++r) {
+    float* to = data<float>(t) + (rows.begin + r) * t.cols + head * s.dim;
+    std::copy_n(from + r * s.padded_dim(), s.dim, to);
+  }
+}
+
 void load_sums(const Pass& p, const Step& at, const Tiles& t) {
-  const std::int64_t count = at.keys.size() * p.sizes.dim;
   if (p.op.dkv_order == PairOrder::kFirst) {
+    const std::int64_t count = at.keys.size() * p.sizes.padded_dim();
     std::fill_n(t.dk, count, 0.0F);
     std::fill_n(t.dv, count, 0.0F);
     return;
   }
-  load_tile<float>(p.op.dk, at.keys, at.kv_head, p.sizes.dim, 1.0F, t.dk);
-  load_tile<float>(p.op.dv, at.keys, at.kv_head, p.sizes.dim, 1.0F, t.dv);
+  load_rows(p.op.dk, at.keys, at.kv_head, p.sizes, t.dk);
+  load_rows(p.op.dv, at.keys, at.kv_head, p.sizes, t.dv);
 }
 
-void store_tile(const Tensor& to, Range rows, std::int64_t head, std::int64_t dim,
-                const float* from) {
-  for (std::int64_t r = 0; r < rows.size(); ++r) {
-    std::copy_n(from + r * dim, dim, data<float>(to) + (rows.begin + r) * to.cols + head * dim);
-  }
+// The queries' side of a step.
+template <typename T>
+void load_queries(const Pass& p, const Step& at, const Tiles& t) {
+  const std::int64_t dim = p.sizes.padded_dim();
+  const std::int64_t rows = in_panels(at.queries.size());
+  load_tile<T>(p.op.q, at.queries, at.head, p.sizes.dim, p.scale, t.q);
+  load_tile<T>(p.op.dout, at.queries, at.head, p.sizes.dim, 1.0F, t.dout);
+  transpose_panels(t.q.data, t.q.panel(), rows, dim, t.q_columns, dim * kPanel);
+  transpose_panels(t.dout.data, t.dout.panel(), rows, dim, t.dout_columns, dim * kPanel);
+  load_column(p.op.lse, at.queries, at.head, t.lse);
+  load_column(p.op.delta, at.queries, at.head, t.delta);
 }
 
-// P and dS of the step, from S in t.weights and dP in t.dscores.
-void make_dscores(const Pass& p, const Step& at, const Tiles& t) {
-  for (std::int64_t r = 0; r < at.queries.size(); ++r) {
-    const std::int64_t row = at.queries.begin + r;
-    const std::int64_t visible = visible_keys(p.op.causality, row, at.keys);
-    const float lse = data<float>(p.op.lse)[row * p.sizes.heads + at.head];
-    const float delta = data<float>(p.op.delta)[row * p.sizes.heads + at.head];
-    float* weights = t.weights + r * kKeyTile;
-    float* dscores = t.dscores + r * kKeyTile;
-#pragma omp simd
-    for (std::int64_t i = 0; i < visible; ++i) {
-      weights[i] = exponential(weights[i] - lse);
-      dscores[i] = weights[i] * (dscores[i] - delta);
-    }
-    std::fill(weights + visible, weights + at.keys.size(), 0.0F);
-    std::fill(dscores + visible, dscores + at.keys.size(), 0.0F);
-  }
-}
-
-void multiply_scores(const Pass& p, const Step& at, const Tiles& t) {
-  const std::int64_t dim = p.sizes.dim;
-  Product product{.m = at.queries.size(),
-                  .n = at.keys.size(),
-                  .k = dim,
-                  .a = t.q,
-                  .lda = dim,
-                  .b = t.k,
-                  .ldb = dim,
-                  .b_layout = Layout::kTransposed,
-                  .c = t.weights,
-                  .ldc = kKeyTile};
-  multiply(product);
-  product.a = t.dout;
-  product.b = t.v;
+// S^T = k q^T and dP^T = v dout^T.
+void multiply_scores(const Pass& p, const Step& at, Range keys, const Tiles& t) {
+  const std::int64_t dim = p.sizes.padded_dim();
+  TileProduct product{.m = keys.size(),
+                      .n = in_panels(at.queries.size()),
+                      .k = dim,
+                      .a = t.k.data,
+                      .a_stride = kPanel,
+                      .a_panel = t.k.panel(),
+                      .b = t.q_columns,
+                      .b_panel = dim * kPanel,
+                      .c = t.weights,
+                      .c_stride = kQueryTile};
+  multiply_tile(product);
+  product.a = t.v.data;
+  product.b = t.dout_columns;
   product.c = t.dscores;
-  multiply(product);
+  multiply_tile(product);
 }
 
-void add_dkv(const Pass& p, const Step& at, const Tiles& t) {
-  const std::int64_t dim = p.sizes.dim;
-  Product product{.m = at.keys.size(),
-                  .n = dim,
-                  .k = at.queries.size(),
-                  .a = t.weights,
-                  .lda = kKeyTile,
-                  .a_layout = Layout::kTransposed,
-                  .b = t.dout,
-                  .ldb = dim,
-                  .c = t.dv,
-                  .ldc = dim,
-                  .accumulate = Accumulate::kAdd};
-  multiply(product);
+// P and dS of the step, from S and dP.
+void make_dscores(const Pass& p, const Step& at, Range keys, const Tiles& t) {
+  const std::int64_t count = in_panels(at.queries.size());
+  for (std::int64_t k = 0; k < keys.size(); ++k) {
+    float* weights = t.weights + k * kQueryTile;
+    float* dscores = t.dscores + k * kQueryTile;
+#pragma omp simd
+    for (std::int64_t i = 0; i < count; ++i) {
+      weights[i] = exponential(weights[i] - t.lse[i]);
+      dscores[i] = weights[i] * (dscores[i] - t.delta[i]);
+    }
+    const std::int64_t hidden = hidden_queries(p.op.causality, at.queries, keys.begin + k);
+    std::fill_n(weights, hidden, 0.0F);
+    std::fill_n(dscores, hidden, 0.0F);
+  }
+}
+
+// dv += P^T dout and dk += dS^T q.
+void add_dkv(const Pass& p, const Step& at, Range keys, const Tiles& t) {
+  const std::int64_t dim = p.sizes.padded_dim();
+  TileProduct product{.m = keys.size(),
+                      .n = dim,
+                      .k = in_panels(at.queries.size()),
+                      .a = t.weights,
+                      .a_stride = kQueryTile,
+                      .b = t.dout.data,
+                      .b_panel = t.dout.panel(),
+                      .c = t.dv,
+                      .c_stride = dim,
+                      .accumulate = Accumulate::kAdd};
+  multiply_tile(product);
   product.a = t.dscores;
-  product.b = t.q;
+  product.b = t.q.data;
   product.c = t.dk;
-  multiply(product);
+  multiply_tile(product);
+}
+
+void multiply_dq(const Pass& p, const Step& at, Range keys, const Tiles& t) {
+  const std::int64_t dim = p.sizes.padded_dim();
+  multiply_tile({.m = at.queries.size(),
+                 .n = dim,
+                 .k = keys.size(),
+                 .a_order = TileProduct::Order::kColumns,
+                 .a = t.dscores,
+                 .a_stride = kQueryTile,
+                 .b = t.k.data,
+                 .b_panel = t.k.panel(),
+                 .c = t.dq,
+                 .c_stride = dim});
 }
 
 // Overwrites dq on the first tile of keys of a first pair.
 void add_dq(const Pass& p, const Step& at, const Tiles& t) {
-  const bool first = p.op.dq_order == PairOrder::kFirst && at.key_tile == 0;
-  const std::int64_t dim = p.sizes.dim;
-  float* dq = data<float>(p.op.dq) + at.queries.begin * p.op.dq.cols + at.head * dim;
-  multiply({.m = at.queries.size(),
-            .n = dim,
-            .k = at.keys.size(),
-            .a = t.dscores,
-            .lda = kKeyTile,
-            .b = t.k,
-            .ldb = dim,
-            .c = dq,
-            .ldc = p.op.dq.cols,
-            .accumulate = first ? Accumulate::kOverwrite : Accumulate::kAdd,
-            .alpha = p.scale});
+  const bool overwrite = p.op.dq_order == PairOrder::kFirst && at.key_tile == 0;
+  for (std::int64_t r = 0; r < at.queries.size(); ++r) {
+    const float* from = t.dq + r * p.sizes.padded_dim();
+    float* dq =
+        data<float>(p.op.dq) + (at.queries.begin + r) * p.op.dq.cols + at.head * p.sizes.dim;
+#pragma omp simd
+    for (std::int64_t i = 0; i < p.sizes.dim; ++i) {
+      dq[i] = (overwrite ? 0.0F : dq[i]) + from[i] * p.scale;
+    }
+  }
 }
 
 template <typename T>
-void run_step(const Pass& p, const Step& at, const Tiles& t) {
-  load_tile<T>(p.op.q, at.queries, at.head, p.sizes.dim, p.scale, t.q);
-  load_tile<T>(p.op.dout, at.queries, at.head, p.sizes.dim, 1.0F, t.dout);
-  multiply_scores(p, at, t);
-  make_dscores(p, at, t);
-  add_dkv(p, at, t);
+void run_step(const Pass& p, const Step& at, Range keys, const Tiles& t) {
+  load_queries<T>(p, at, t);
+  multiply_scores(p, at, keys, t);
+  make_dscores(p, at, keys, t);
+  add_dkv(p, at, keys, t);
+  multiply_dq(p, at, keys, t);
   if (at.key_tile > 0) wait_for(p.progress[at.block - 1], at.index + 1);
   add_dq(p, at, t);
 }
@@ -184,9 +229,9 @@ void publish(const Pass& p, const Step& at) {
 }
 
 template <typename T>
-void run_block(const Pass& p, std::int64_t block, float* scratch) {
+void run_block(const Pass& p, std::int64_t block, std::span<float> scratch) {
   const HeadSizes& s = p.sizes;
-  const Tiles t(scratch, s.dim);
+  const Tiles t(Parts(scratch), s.padded_dim());
   Step at{.block = block,
           .kv_head = block / p.key_tiles,
           .key_tile = block % p.key_tiles,
@@ -197,12 +242,13 @@ void run_block(const Pass& p, std::int64_t block, float* scratch) {
   for (at.head = at.kv_head * s.group(); at.head < (at.kv_head + 1) * s.group(); ++at.head) {
     for (std::int64_t i = 0; i < block_count(s.queries, kQueryTile); ++i, ++at.index) {
       at.queries = block_range(i, kQueryTile, s.queries);
-      if (visible_keys(p.op.causality, at.queries.end - 1, at.keys) > 0) run_step<T>(p, at, t);
+      const Range keys = visible_keys(p.op.causality, at.queries, at.keys);
+      if (keys.size() > 0) run_step<T>(p, at, keys, t);
       publish(p, at);
     }
   }
-  store_tile(p.op.dk, at.keys, at.kv_head, s.dim, t.dk);
-  store_tile(p.op.dv, at.keys, at.kv_head, s.dim, t.dv);
+  store_rows(p.op.dk, at.keys, at.kv_head, s, t.dk);
+  store_rows(p.op.dv, at.keys, at.kv_head, s, t.dv);
 }
 
 HeadSizes checked_sizes(const AttentionBackward& op) {
@@ -230,7 +276,7 @@ void run(const AttentionBackward& op, Team& team) {
   const Pass pass{op, s, key_tiles, progress.data(), 1.0F / std::sqrt(static_cast<float>(s.dim))};
   with_element(op.q.dtype, [&](auto element) {
     team.for_each_block(blocks, [&](std::int64_t block, int member) {
-      run_block<decltype(element)>(pass, block, team.scratch<float>(member).data());
+      run_block<decltype(element)>(pass, block, team.scratch<float>(member));
     });
   });
 }

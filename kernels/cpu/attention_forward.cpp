@@ -5,135 +5,171 @@
 // pairs enters as O = out, m = lse, l = 1; it leaves as out = O / l, lse = m + log l.
 // 4 C Ck D flops a head. A block is one tile of queries of one head.
 #include <cmath>
+#include <limits>
+#include <span>
 
 #include "kernels/cpu/attention_tile.hpp"
 #include "kernels/cpu/exponential.hpp"
 #include "kernels/cpu/ops.hpp"
-#include "kernels/cpu/product.hpp"
+#include "kernels/cpu/parts.hpp"
 
 namespace ebbtide::kernels::cpu {
 namespace {
 
+constexpr std::int64_t kQueryTile = 128;
+constexpr std::int64_t kKeyTile = 128;
 constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
 
-// A member's scratch, by parts.
+// A member's scratch, by parts; Dp is D in whole panels.
 struct Tiles {
-  float* q;        // (kQueryTile, D), scaled
-  float* k;        // (kKeyTile, D)
-  float* v;        // (kKeyTile, D)
-  float* scores;   // (kQueryTile, kKeyTile)
-  float* out;      // (kQueryTile, D)
-  float* maximum;  // (kQueryTile)
-  float* sum;      // (kQueryTile)
+  Panels q;          // (kQueryTile, Dp), scaled
+  Panels k;          // (kKeyTile, Dp)
+  Panels v;          // (kKeyTile, Dp)
+  float* q_columns;  // the transpose of q in panels
+  float* scores;     // (kKeyTile, kQueryTile): S, then P
+  float* out;        // (kQueryTile, Dp)
+  float* maximum;    // (kQueryTile)
+  float* sum;        // (kQueryTile)
+  float* kept;       // (kQueryTile): exp(m - m')
 
-  Tiles(float* at, std::int64_t dim) {
-    const auto take = [&at](std::int64_t count) { return std::exchange(at, at + count); };
-    q = take(kQueryTile * dim);
-    k = take(kKeyTile * dim);
-    v = take(kKeyTile * dim);
-    scores = take(kQueryTile * kKeyTile);
-    out = take(kQueryTile * dim);
-    maximum = take(kQueryTile);
-    sum = take(kQueryTile);
-  }
+  Tiles(Parts parts, std::int64_t dim)
+      : q{parts.take(kQueryTile * dim), kQueryTile},
+        k{parts.take(kKeyTile * dim), kKeyTile},
+        v{parts.take(kKeyTile * dim), kKeyTile},
+        q_columns(parts.take(kQueryTile * dim)),
+        scores(parts.take(kKeyTile * kQueryTile)),
+        out(parts.take(kQueryTile * dim)),
+        maximum(parts.take(kQueryTile)),
+        sum(parts.take(kQueryTile)),
+        kept(parts.take(kQueryTile)) {}
 };
 
-void begin_state(const AttentionForward& op, const HeadSizes& s, std::int64_t head, Range queries,
-                 const Tiles& t) {
-  if (op.order == PairOrder::kFirst) {
-    std::fill_n(t.out, queries.size() * s.dim, 0.0F);
-    std::fill_n(t.maximum, queries.size(), kMinusInfinity);
-    std::fill_n(t.sum, queries.size(), 0.0F);
+struct Block {
+  const AttentionForward& op;
+  HeadSizes sizes;
+  std::int64_t head;
+  Range queries;
+
+  std::int64_t padded_queries() const { return in_panels(queries.size()); }
+};
+
+void begin_state(const Block& b, const Tiles& t) {
+  const std::int64_t dim = b.sizes.padded_dim();
+  std::fill_n(t.out, b.queries.size() * dim, 0.0F);
+  if (b.op.order == PairOrder::kFirst) {
+    std::fill_n(t.maximum, b.padded_queries(), kMinusInfinity);
+    std::fill_n(t.sum, b.padded_queries(), 0.0F);
     return;
   }
-  load_tile<float>(op.out, queries, head, s.dim, 1.0F, t.out);
-  std::fill_n(t.sum, queries.size(), 1.0F);
-  const float* lse = data<float>(op.lse) + head;
-  for (std::int64_t r = 0; r < queries.size(); ++r) {
-    t.maximum[r] = lse[(queries.begin + r) * s.heads];
+  load_column(b.op.lse, b.queries, b.head, t.maximum);
+  std::fill_n(t.sum, b.padded_queries(), 1.0F);
+  for (std::int64_t r = 0; r < b.queries.size(); ++r) {
+    const float* out =
+        data<float>(b.op.out) + (b.queries.begin + r) * b.op.out.cols + b.head * b.sizes.dim;
+    std::copy_n(out, b.sizes.dim, t.out + r * dim);
   }
 }
 
-void end_state(const AttentionForward& op, const HeadSizes& s, std::int64_t head, Range queries,
-               const Tiles& t) {
-  for (std::int64_t r = 0; r < queries.size(); ++r) {
-    const std::int64_t row = queries.begin + r;
+void end_state(const Block& b, const Tiles& t) {
+  for (std::int64_t r = 0; r < b.queries.size(); ++r) {
+    const std::int64_t row = b.queries.begin + r;
     const float inverse = 1.0F / t.sum[r];
-    float* out = data<float>(op.out) + row * op.out.cols + head * s.dim;
+    const float* from = t.out + r * b.sizes.padded_dim();
+    float* out = data<float>(b.op.out) + row * b.op.out.cols + b.head * b.sizes.dim;
 #pragma omp simd
-    for (std::int64_t i = 0; i < s.dim; ++i) out[i] = t.out[r * s.dim + i] * inverse;
-    data<float>(op.lse)[row * s.heads + head] = t.maximum[r] + std::log(t.sum[r]);
+    for (std::int64_t i = 0; i < b.sizes.dim; ++i) out[i] = from[i] * inverse;
+    data<float>(b.op.lse)[row * b.sizes.heads + b.head] = t.maximum[r] + std::log(t.sum[r]);
   }
 }
 
-// Turns a row of scores into weights relative to the new maximum; rescales what came before.
-void soften_row(float* scores, std::int64_t visible, std::int64_t count, float& maximum, float& sum,
-                float* out, std::int64_t dim) {
-  float top = maximum;
-#pragma omp simd reduction(max : top)
-  for (std::int64_t i = 0; i < visible; ++i) top = std::max(top, scores[i]);
-  float added = 0;
-#pragma omp simd reduction(+ : added)
-  for (std::int64_t i = 0; i < visible; ++i) {
-    scores[i] = exponential(scores[i] - top);
-    added += scores[i];
-  }
-  std::fill(scores + visible, scores + count, 0.0F);
-  if (top == maximum) {
-    sum += added;
-    return;
-  }
-  const float kept = exponential(maximum - top);
-  maximum = top;
-  sum = sum * kept + added;
+// The new maximum of each query, and the factor for what was summed under the old one.
+void raise_maximum(const Block& b, std::int64_t keys, const Tiles& t) {
+  const std::int64_t count = b.padded_queries();
+  std::copy_n(t.maximum, count, t.kept);
+  for (std::int64_t k = 0; k < keys; ++k) {
+    const float* scores = t.scores + k * kQueryTile;
 #pragma omp simd
-  for (std::int64_t i = 0; i < dim; ++i) out[i] *= kept;
+    for (std::int64_t i = 0; i < count; ++i) t.maximum[i] = std::max(t.maximum[i], scores[i]);
+  }
+#pragma omp simd
+  for (std::int64_t i = 0; i < count; ++i) {
+    t.kept[i] = exponential(t.kept[i] - t.maximum[i]);
+    t.sum[i] *= t.kept[i];
+  }
+}
+
+void soften(const Block& b, std::int64_t keys, const Tiles& t) {
+  const std::int64_t count = b.padded_queries();
+  for (std::int64_t k = 0; k < keys; ++k) {
+    float* scores = t.scores + k * kQueryTile;
+#pragma omp simd
+    for (std::int64_t i = 0; i < count; ++i) {
+      scores[i] = exponential(scores[i] - t.maximum[i]);
+      t.sum[i] += scores[i];
+    }
+  }
+}
+
+void rescale_out(const Block& b, const Tiles& t) {
+  const std::int64_t dim = b.sizes.padded_dim();
+  for (std::int64_t r = 0; r < b.queries.size(); ++r) {
+    float* out = t.out + r * dim;
+#pragma omp simd
+    for (std::int64_t i = 0; i < dim; ++i) out[i] *= t.kept[r];
+  }
 }
 
 template <typename T>
-void add_keys(const AttentionForward& op, const HeadSizes& s, std::int64_t kv_head, Range queries,
-              Range keys, const Tiles& t) {
-  load_tile<T>(op.k, keys, kv_head, s.dim, 1.0F, t.k);
-  load_tile<T>(op.v, keys, kv_head, s.dim, 1.0F, t.v);
-  multiply({.m = queries.size(),
-            .n = keys.size(),
-            .k = s.dim,
-            .a = t.q,
-            .lda = s.dim,
-            .b = t.k,
-            .ldb = s.dim,
-            .b_layout = Layout::kTransposed,
-            .c = t.scores,
-            .ldc = kKeyTile});
-  for (std::int64_t r = 0; r < queries.size(); ++r) {
-    soften_row(t.scores + r * kKeyTile, visible_keys(op.causality, queries.begin + r, keys),
-               keys.size(), t.maximum[r], t.sum[r], t.out + r * s.dim, s.dim);
+void add_keys(const Block& b, Range keys, const Tiles& t) {
+  const std::int64_t dim = b.sizes.padded_dim();
+  const std::int64_t kv_head = b.head / b.sizes.group();
+  load_tile<T>(b.op.k, keys, kv_head, b.sizes.dim, 1.0F, t.k);
+  load_tile<T>(b.op.v, keys, kv_head, b.sizes.dim, 1.0F, t.v);
+  multiply_tile({.m = keys.size(),
+                 .n = b.padded_queries(),
+                 .k = dim,
+                 .a = t.k.data,
+                 .a_stride = kPanel,
+                 .a_panel = t.k.panel(),
+                 .b = t.q_columns,
+                 .b_panel = dim * kPanel,
+                 .c = t.scores,
+                 .c_stride = kQueryTile});
+  for (std::int64_t k = 0; k < keys.size(); ++k) {
+    const std::int64_t hidden = hidden_queries(b.op.causality, b.queries, keys.begin + k);
+    std::fill_n(t.scores + k * kQueryTile, hidden, kMinusInfinity);
   }
-  multiply({.m = queries.size(),
-            .n = s.dim,
-            .k = keys.size(),
-            .a = t.scores,
-            .lda = kKeyTile,
-            .b = t.v,
-            .ldb = s.dim,
-            .c = t.out,
-            .ldc = s.dim,
-            .accumulate = Accumulate::kAdd});
+  raise_maximum(b, keys.size(), t);
+  soften(b, keys.size(), t);
+  rescale_out(b, t);
+  multiply_tile({.m = b.queries.size(),
+                 .n = dim,
+                 .k = keys.size(),
+                 .a_order = TileProduct::Order::kColumns,
+                 .a = t.scores,
+                 .a_stride = kQueryTile,
+                 .b = t.v.data,
+                 .b_panel = t.v.panel(),
+                 .c = t.out,
+                 .c_stride = dim,
+                 .accumulate = Accumulate::kAdd});
 }
 
 template <typename T>
-void run_block(const AttentionForward& op, const HeadSizes& s, std::int64_t head, Range queries,
-               float* scratch) {
-  const Tiles t(scratch, s.dim);
+void run_block(const Block& b, std::span<float> scratch) {
+  const HeadSizes& s = b.sizes;
+  const Tiles t(Parts(scratch), s.padded_dim());
   const float scale = 1.0F / std::sqrt(static_cast<float>(s.dim));
-  load_tile<T>(op.q, queries, head, s.dim, scale, t.q);
-  begin_state(op, s, head, queries, t);
+  load_tile<T>(b.op.q, b.queries, b.head, s.dim, scale, t.q);
+  transpose_panels(t.q.data, t.q.panel(), b.padded_queries(), s.padded_dim(), t.q_columns,
+                   s.padded_dim() * kPanel);
+  begin_state(b, t);
   for (std::int64_t j = 0; j < block_count(s.keys, kKeyTile); ++j) {
-    const Range keys = block_range(j, kKeyTile, s.keys);
-    if (visible_keys(op.causality, queries.end - 1, keys) == 0) break;
-    add_keys<T>(op, s, head / s.group(), queries, keys, t);
+    const Range keys = visible_keys(b.op.causality, b.queries, block_range(j, kKeyTile, s.keys));
+    if (keys.size() == 0) break;
+    add_keys<T>(b, keys, t);
   }
-  end_state(op, s, head, queries, t);
+  end_state(b, t);
 }
 
 }  // namespace
@@ -149,8 +185,8 @@ void run(const AttentionForward& op, Team& team) {
     using T = decltype(element);
     // Late tiles see most keys: they begin first.
     team.for_each_block(s.heads * tiles, [&](std::int64_t i, int member) {
-      run_block<T>(op, s, i / tiles, block_range(tiles - 1 - i % tiles, kQueryTile, s.queries),
-                   team.scratch<float>(member).data());
+      const Range queries = block_range(tiles - 1 - i % tiles, kQueryTile, s.queries);
+      run_block<T>({op, s, i / tiles, queries}, team.scratch<float>(member));
     });
   });
 }

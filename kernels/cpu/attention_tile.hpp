@@ -1,19 +1,19 @@
-// What the forward and backward of chunk-pair attention share: tiles of heads as floats, and the
-// causal mask.
+// What the forward and backward of chunk-pair attention share: sizes, tiles of heads in panels,
+// the causal mask.
+//
+// Scores are held transposed, (keys, queries): what belongs to a query (maximum, sum, lse, delta)
+// is then a vector along the rows, and no product needs a transposed key or value.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
-#include <limits>
 #include <string>
-#include <utility>
 
 #include "kernels/cpu/element.hpp"
+#include "kernels/cpu/panels.hpp"
 
 namespace ebbtide::kernels::cpu {
 
-inline constexpr std::int64_t kQueryTile = 128;  // rows of queries
-inline constexpr std::int64_t kKeyTile = 256;    // rows of keys
 inline constexpr std::int64_t kMaxHeadDim = 256;
 
 // Heads of one tensor: (rows, heads * D), head h in columns [h D, (h + 1) D).
@@ -25,6 +25,7 @@ struct HeadSizes {
   std::int64_t dim;       // D
 
   std::int64_t group() const { return heads / kv_heads; }
+  std::int64_t padded_dim() const { return in_panels(dim); }
 };
 
 inline HeadSizes head_sizes(const ConstTensor& q, const ConstTensor& k, std::int64_t dim) {
@@ -35,21 +36,31 @@ inline HeadSizes head_sizes(const ConstTensor& q, const ConstTensor& k, std::int
   return {q.rows, k.rows, q.cols / dim, k.cols / dim, dim};
 }
 
-// to (rows, D) = scale * rows [rows] of head `head` of t.
+// to = scale * rows [rows] of head `head` of t.
 template <typename T>
 void load_tile(const ConstTensor& t, Range rows, std::int64_t head, std::int64_t dim, float scale,
-               float* to) {
+               const Panels& to) {
   const T* from = data<T>(t) + rows.begin * t.cols + head * dim;
-  for (std::int64_t r = 0; r < rows.size(); ++r) {
-#pragma omp simd
-    for (std::int64_t i = 0; i < dim; ++i) to[r * dim + i] = to_float(from[r * t.cols + i]) * scale;
-  }
+  load_panels(Window<T>{from, rows.size(), dim, t.cols}, scale, to);
 }
 
-// Keys of the tile that query row `query` may see, as a count from the tile's first.
-inline std::int64_t visible_keys(Causality causality, std::int64_t query, Range keys) {
-  if (causality == Causality::kFull) return keys.size();
-  return std::clamp<std::int64_t>(query + 1 - keys.begin, 0, keys.size());
+// Column `head` of a (rows, heads) tensor; zeros up to the next multiple of kPanel.
+inline void load_column(const ConstTensor& t, Range rows, std::int64_t head, float* to) {
+  const float* from = data<float>(t) + rows.begin * t.cols + head;
+  for (std::int64_t r = 0; r < rows.size(); ++r) to[r] = from[r * t.cols];
+  std::fill(to + rows.size(), to + in_panels(rows.size()), 0.0F);
+}
+
+// The keys of a tile that some query of the tile may see.
+inline Range visible_keys(Causality causality, Range queries, Range keys) {
+  if (causality == Causality::kFull) return keys;
+  return {keys.begin, std::clamp(queries.end, keys.begin, keys.end)};
+}
+
+// How many of the tile's queries, from the first, may not see `key`.
+inline std::int64_t hidden_queries(Causality causality, Range queries, std::int64_t key) {
+  if (causality == Causality::kFull) return 0;
+  return std::clamp<std::int64_t>(key - queries.begin, 0, queries.size());
 }
 
 }  // namespace ebbtide::kernels::cpu

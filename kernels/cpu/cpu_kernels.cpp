@@ -9,9 +9,13 @@ namespace {
 
 class CpuKernels final : public Kernels {
  public:
-  explicit CpuKernels(int threads) : team_(threads) {}
+  explicit CpuKernels(int threads) : team_(threads) {
+    if (cpu::NativeProducts::has_bf16()) {
+      native_bf16_ = std::make_unique<cpu::NativeProducts>(DType::kBf16);
+    }
+  }
 
-  void run(const Matmul& op, void*) override { cpu::run(op, team_); }
+  void run(const Matmul& op, void*) override { cpu::run(op, team_, native_bf16_.get()); }
   void run(const RmsNormForward& op, void*) override { cpu::run(op, team_); }
   void run(const RmsNormBackward& op, void*) override { cpu::run(op, team_); }
   void run(const RopeTable& op, void*) override { cpu::run(op, team_); }
@@ -32,6 +36,7 @@ class CpuKernels final : public Kernels {
 
  private:
   cpu::Team team_;
+  std::unique_ptr<cpu::NativeProducts> native_bf16_;
 };
 
 }  // namespace

@@ -1,20 +1,29 @@
 // out (M, N) = op(a) (M, K) . op(b) (K, N): 2 M N K flops.
 //
-// out is cut in fixed tiles, one a block. A tile is multiplied by oneDNN on one thread; bf16
-// operands are widened to fp32 (exactly) in the member's scratch, a block of K at a time.
+// out is cut in tiles, one a block. A tile goes over K in blocks of kDepth, added in order, in
+// fp32 in the member's scratch: the operands' parts are copied into panels, bf16 widened to fp32
+// exactly, and multiplied by the micro-kernel of tile_product. An element's bits depend on K alone.
+// On CPUs that multiply bf16, oneDNN's primitive takes the tile's product instead.
 #include <algorithm>
 #include <string>
 
 #include "kernels/cpu/element.hpp"
+#include "kernels/cpu/native_product.hpp"
 #include "kernels/cpu/ops.hpp"
-#include "kernels/cpu/product.hpp"
+#include "kernels/cpu/panels.hpp"
+#include "kernels/cpu/parts.hpp"
 
 namespace ebbtide::kernels::cpu {
 namespace {
 
-constexpr std::int64_t kTileRows = 256;
-constexpr std::int64_t kTileCols = 256;
-constexpr std::int64_t kWidenedK = 1024;
+constexpr std::int64_t kMaxTileRows = 256;
+constexpr std::int64_t kMaxTileCols = 512;
+// A panel of b (16 KiB of fp32) stays in the first-level cache, a tile's part of a in the second.
+constexpr std::int64_t kDepth = 256;
+static_assert(kTokenBlock % kDepth == 0);
+// Room between panels, so that equal rows of all panels do not fall in one set of the caches.
+constexpr std::int64_t kGap = 1;
+constexpr std::int64_t kWantedTiles = 16;  // for balance over the threads
 
 struct Sizes {
   std::int64_t m;
@@ -37,76 +46,144 @@ Sizes checked_sizes(const Matmul& op) {
   return s;
 }
 
-// Where rows [lines] and columns [k] of one operand lie as floats.
-struct Panel {
-  const float* data;
-  std::int64_t leading;
+struct TileShape {
+  std::int64_t rows = kMaxTileRows;
+  std::int64_t cols = kMaxTileCols;
+
+  std::int64_t count(const Sizes& s) const {
+    return block_count(s.m, rows) * block_count(s.n, cols);
+  }
 };
 
-// `lines` index the dimension that out has (M or N), `ks` the one that is summed; `lines_first`
-// says whether a stored row is a line.
-Panel panel(const float* whole, std::int64_t leading, bool lines_first, Range lines, Range ks,
-            float*) {
-  const std::int64_t row = lines_first ? lines.begin : ks.begin;
-  const std::int64_t col = lines_first ? ks.begin : lines.begin;
-  return {whole + row * leading + col, leading};
+TileShape tile_shape(const Sizes& s) {
+  TileShape shape;
+  while (shape.count(s) < kWantedTiles && shape.cols > 128) shape.cols /= 2;
+  while (shape.count(s) < kWantedTiles && shape.rows > 64) shape.rows /= 2;
+  return shape;
 }
-Panel panel(const Bf16* whole, std::int64_t leading, bool lines_first, Range lines, Range ks,
-            float* widened) {
-  const Range rows = lines_first ? lines : ks;
-  const Range cols = lines_first ? ks : lines;
-  for (std::int64_t r = rows.begin; r < rows.end; ++r) {
-    const Bf16* from = whole + r * leading + cols.begin;
-    float* to = widened + (r - rows.begin) * cols.size();
-#pragma omp simd
-    for (std::int64_t c = 0; c < cols.size(); ++c) to[c] = to_float(from[c]);
+
+// A member's scratch, by parts.
+struct Tiles {
+  Panels a;          // (kMaxTileRows, kDepth), or plain (kDepth, kMaxTileRows)
+  Panels b;          // (kDepth, kMaxTileCols)
+  Panels b_columns;  // (kMaxTileCols, kDepth): b before it is transposed
+  float* c;          // (kMaxTileRows, kMaxTileCols)
+  std::span<float> rest;
+
+  explicit Tiles(Parts parts)
+      : a(take(parts, kMaxTileRows, kDepth)),
+        b(take(parts, kDepth, kMaxTileCols)),
+        b_columns(take(parts, kMaxTileCols, kDepth)),
+        c(parts.take(kMaxTileRows * kMaxTileCols)),
+        rest(parts.rest()) {}
+
+  static Panels take(Parts& parts, std::int64_t rows, std::int64_t cols) {
+    return {parts.take((rows + kGap) * cols), rows + kGap};
   }
-  return {widened, cols.size()};
+};
+
+struct Tile {
+  const Matmul& op;
+  Range rows;  // of out
+  Range cols;
+
+  std::int64_t c_stride() const { return in_panels(cols.size()); }
+};
+
+// Rows [rows] and columns [cols] of what is stored.
+template <typename T>
+Window<T> window(const ConstTensor& t, Range rows, Range cols) {
+  return {data<T>(t) + rows.begin * t.cols + cols.begin, rows.size(), cols.size(), t.cols};
 }
 
 template <typename T>
-void multiply_tile(const Matmul& op, const Sizes& s, Range rows, Range cols, float* c,
-                   std::int64_t ldc, std::span<float> scratch) {
-  float* widened_a = scratch.data();
-  float* widened_b = widened_a + kTileRows * kWidenedK;
-  const std::int64_t block = op.a_layout == Layout::kTransposed ? kTokenBlock
-                             : sizeof(T) == 2                   ? kWidenedK
-                                                                : std::max<std::int64_t>(s.k, 1);
-  Accumulate accumulate = op.accumulate;
-  for (std::int64_t i = 0; i < std::max<std::int64_t>(block_count(s.k, block), 1); ++i) {
-    const Range ks = block_range(i, block, s.k);
-    const Panel a =
-        panel(data<T>(op.a), op.a.cols, op.a_layout == Layout::kAsStored, rows, ks, widened_a);
-    const Panel b =
-        panel(data<T>(op.b), op.b.cols, op.b_layout == Layout::kTransposed, cols, ks, widened_b);
-    multiply({.m = rows.size(),
-              .n = cols.size(),
-              .k = ks.size(),
-              .a = a.data,
-              .lda = a.leading,
-              .a_layout = op.a_layout,
-              .b = b.data,
-              .ldb = b.leading,
-              .b_layout = op.b_layout,
-              .c = c,
-              .ldc = ldc,
-              .accumulate = accumulate});
-    accumulate = Accumulate::kAdd;
+void copy_rows(const Window<T>& from, float* to, std::int64_t stride) {
+  for (std::int64_t r = 0; r < from.rows; ++r) {
+    const T* row = from.data + r * from.stride;
+#pragma omp simd
+    for (std::int64_t c = 0; c < from.cols; ++c) to[r * stride + c] = to_float(row[c]);
   }
 }
 
-// out = c [+ bias] [+ residual] on one tile.
+template <typename T>
+void load_b(const Tile& tile, Range ks, const Tiles& t) {
+  if (tile.op.b_layout == Layout::kAsStored) {
+    load_panels(window<T>(tile.op.b, ks, tile.cols), 1.0F, t.b);
+    return;
+  }
+  load_panels(window<T>(tile.op.b, tile.cols, ks), 1.0F, t.b_columns);
+  transpose_panels(t.b_columns.data, t.b_columns.panel(), in_panels(tile.cols.size()),
+                   in_panels(ks.size()), t.b.data, t.b.panel());
+}
+
+// c += a . b over [ks].
+template <typename T>
+void multiply_depth(const Tile& tile, Range ks, const Tiles& t) {
+  load_b<T>(tile, ks, t);
+  TileProduct product{.m = tile.rows.size(),
+                      .n = tile.c_stride(),
+                      .b = t.b.data,
+                      .b_panel = t.b.panel(),
+                      .c = t.c,
+                      .c_stride = tile.c_stride(),
+                      .accumulate = Accumulate::kAdd};
+  product.a = t.a.data;
+  if (tile.op.a_layout == Layout::kAsStored) {
+    load_panels(window<T>(tile.op.a, tile.rows, ks), 1.0F, t.a);
+    product.k = in_panels(ks.size());
+    product.a_stride = kPanel;
+    product.a_panel = t.a.panel();
+  } else {
+    copy_rows(window<T>(tile.op.a, ks, tile.rows), t.a.data, tile.rows.size());
+    product.k = ks.size();
+    product.a_order = TileProduct::Order::kColumns;
+    product.a_stride = tile.rows.size();
+  }
+  multiply_tile(product);
+}
+
+// The same by oneDNN, on the operands where they are.
+void multiply_natively(const Tile& tile, Range ks, const Tiles& t, NativeProducts& natives) {
+  const Matmul& op = tile.op;
+  const bool a_stored = op.a_layout == Layout::kAsStored;
+  const bool b_stored = op.b_layout == Layout::kAsStored;
+  natives.multiply({.m = tile.rows.size(),
+                    .n = tile.cols.size(),
+                    .k = ks.size(),
+                    .a = a_stored ? window<Bf16>(op.a, tile.rows, ks).data
+                                  : window<Bf16>(op.a, ks, tile.rows).data,
+                    .lda = op.a.cols,
+                    .a_layout = op.a_layout,
+                    .b = b_stored ? window<Bf16>(op.b, ks, tile.cols).data
+                                  : window<Bf16>(op.b, tile.cols, ks).data,
+                    .ldb = op.b.cols,
+                    .b_layout = op.b_layout,
+                    .c = t.c,
+                    .ldc = tile.c_stride(),
+                    .accumulate = Accumulate::kAdd},
+                   std::as_writable_bytes(t.rest));
+}
+
+void begin_tile(const Tile& tile, const Tiles& t) {
+  std::fill_n(t.c, tile.rows.size() * tile.c_stride(), 0.0F);
+  if (tile.op.accumulate == Accumulate::kAdd) {
+    copy_rows(window<float>(tile.op.out, tile.rows, tile.cols), t.c, tile.c_stride());
+  }
+}
+
+// out = c [+ bias] [+ residual].
 template <typename T, typename Out>
-void finish_tile(const Matmul& op, Range rows, Range cols, const float* c, std::int64_t ldc) {
-  const std::int64_t n = op.out.cols;
-  const T* bias = data<T>(op.bias);
-  for (std::int64_t r = rows.begin; r < rows.end; ++r) {
-    const float* from = c + (r - rows.begin) * ldc - cols.begin;
-    const T* residual = op.residual.data == nullptr ? nullptr : data<T>(op.residual) + r * n;
-    Out* out = data<Out>(op.out) + r * n;
+void end_tile(const Tile& tile, const Tiles& t) {
+  const std::int64_t n = tile.op.out.cols;
+  const T* bias = data<T>(tile.op.bias);
+  const bool has_residual = tile.op.residual.data != nullptr;
+  for (std::int64_t r = tile.rows.begin; r < tile.rows.end; ++r) {
+    const float* c = t.c + (r - tile.rows.begin) * tile.c_stride() - tile.cols.begin;
+    const T* residual = has_residual ? data<T>(tile.op.residual) + r * n : nullptr;
+    Out* out = data<Out>(tile.op.out) + r * n;
 #pragma omp simd
-    for (std::int64_t i = cols.begin; i < cols.end; ++i) {
-      float x = from[i];
+    for (std::int64_t i = tile.cols.begin; i < tile.cols.end; ++i) {
+      float x = c[i];
       if (bias != nullptr) x += to_float(bias[i]);
       if (residual != nullptr) x += to_float(residual[i]);
       out[i] = from_float<Out>(x);
@@ -115,30 +192,36 @@ void finish_tile(const Matmul& op, Range rows, Range cols, const float* c, std::
 }
 
 template <typename T>
-void run_tile(const Matmul& op, const Sizes& s, Range rows, Range cols, std::span<float> scratch) {
-  if (op.out.dtype != DType::kF32) {
-    const auto size = static_cast<std::size_t>(kTileRows * kTileCols);
-    multiply_tile<T>(op, s, rows, cols, scratch.data(), cols.size(), scratch.subspan(size));
-    finish_tile<T, Bf16>(op, rows, cols, scratch.data(), cols.size());
-    return;
+void multiply_tile(const Tile& tile, std::int64_t depth, const Tiles& t, NativeProducts* natives) {
+  const bool native = natives != nullptr && sizeof(T) == sizeof(Bf16);
+  const std::int64_t block = native ? kTokenBlock : kDepth;
+  for (std::int64_t i = 0; i < block_count(depth, block); ++i) {
+    const Range ks = block_range(i, block, depth);
+    native ? multiply_natively(tile, ks, t, *natives) : multiply_depth<T>(tile, ks, t);
   }
-  float* c = data<float>(op.out) + rows.begin * s.n + cols.begin;
-  multiply_tile<T>(op, s, rows, cols, c, s.n, scratch);
-  if (op.bias.data != nullptr || op.residual.data != nullptr) {
-    finish_tile<T, float>(op, rows, cols, c, s.n);
-  }
+}
+
+template <typename T>
+void run_tile(const Tile& tile, std::int64_t depth, std::span<float> scratch,
+              NativeProducts* natives) {
+  const Tiles t{Parts(scratch)};
+  begin_tile(tile, t);
+  multiply_tile<T>(tile, depth, t, natives);
+  if (tile.op.out.dtype == DType::kF32) return end_tile<T, float>(tile, t);
+  end_tile<T, Bf16>(tile, t);
 }
 
 }  // namespace
 
-void run(const Matmul& op, Team& team) {
+void run(const Matmul& op, Team& team, NativeProducts* native_bf16) {
   const Sizes s = checked_sizes(op);
-  const std::int64_t across = block_count(s.n, kTileCols);
+  const TileShape shape = tile_shape(s);
+  const std::int64_t across = block_count(s.n, shape.cols);
   with_element(op.a.dtype, [&](auto element) {
-    using T = decltype(element);
-    team.for_each_block(block_count(s.m, kTileRows) * across, [&](std::int64_t i, int member) {
-      run_tile<T>(op, s, block_range(i / across, kTileRows, s.m),
-                  block_range(i % across, kTileCols, s.n), team.scratch<float>(member));
+    team.for_each_block(shape.count(s), [&](std::int64_t i, int member) {
+      const Tile tile{op, block_range(i / across, shape.rows, s.m),
+                      block_range(i % across, shape.cols, s.n)};
+      run_tile<decltype(element)>(tile, s.k, team.scratch<float>(member), native_bf16);
     });
   });
 }

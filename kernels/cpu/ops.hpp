@@ -1,12 +1,14 @@
 // The ops of kernels.hpp on the CPU, one a file.
 #pragma once
 
+#include "kernels/cpu/native_product.hpp"
 #include "kernels/cpu/team.hpp"
 #include "kernels/kernels.hpp"
 
 namespace ebbtide::kernels::cpu {
 
-void run(const Matmul& op, Team& team);
+// `native_bf16` is null where the CPU has no products in bf16.
+void run(const Matmul& op, Team& team, NativeProducts* native_bf16);
 void run(const RmsNormForward& op, Team& team);
 void run(const RmsNormBackward& op, Team& team);
 void run(const RopeTable& op, Team& team);

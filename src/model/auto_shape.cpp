@@ -14,11 +14,11 @@ std::int64_t floor_power_of_two(std::int64_t x) {
 
 }  // namespace
 
-// A chunk is the unit of moving and forgetting, so a sequence should have some 16 of them; it is
-// also what a weight is read for, and a product over fewer than 512 rows (kTokenBlock) is bound by
-// memory. Above 8K tokens nothing is gained: SPPO finds 2K to 16K efficient, and 8K x 128 heads'
-// keys already hide their own traffic. The widest tensor of a chunk stays at or below 256 MiB, so
-// that the dozen that an MLP's backward touches fit a few GiB.
+// A chunk is the unit of moving and forgetting, so a sequence should have some 16 of them. It is
+// also what a layer's weights are read for, and a product over fewer rows than kTokenBlock is bound
+// by memory. Past 8K tokens a larger chunk gains nothing (SPPO finds 2K to 16K efficient on cards
+// of 80 GB). The widest tensor of a chunk stays within 256 MiB, so that the dozen that an MLP's
+// backward touches fit a few GiB.
 std::int64_t auto_chunk_tokens(const ModelConfig& config, std::int64_t seq_len, DType dtype) {
   EBBTIDE_CHECK(seq_len >= 1, "a sequence of no tokens");
   constexpr std::int64_t kChunksASequence = 16;
@@ -35,11 +35,12 @@ std::int64_t auto_chunk_tokens(const ModelConfig& config, std::int64_t seq_len, 
   return std::min(chunk, seq_len);
 }
 
-// A pass over a key chunk does about g C (Q / G) multiply-adds for every byte of k and v that it
-// loads in 16 bits. 165 TFLOP/s at half efficiency over a link of 11 GB/s needs 7.5K of them, and
-// backward, which moves fp32 dk and dv both ways besides, needs half as much again; NVMe is two to
-// four times slower than the link. 32K serves them all. More than 8 chunks in flight cost more
-// device memory than they save traffic (39 TiB a step at 1, 11 at 4, 6.7 at 8 for 7B at 1M tokens).
+// One pass of g query chunks over the keys does g C (Q / G) multiply-adds for each byte of k and v
+// that it loads, in 16 bits. 165 TFLOP/s at half efficiency over a link of 11 GB/s need 7.5K of
+// them; backward, which moves fp32 dk and dv both ways besides, needs half as much again, and NVMe
+// is two to four times slower than the link. 32K serve them all. More than 8 chunks in flight cost
+// more device memory than the traffic that they still save (39 TiB a step at 1, 11 at 4, 6.7 at 8
+// for 7B at 1M tokens).
 std::int64_t auto_attention_group(const ModelConfig& config, const StepShape& shape) {
   constexpr std::int64_t kWantedReuse = 32768;
   constexpr std::int64_t kLargest = 8;

@@ -170,6 +170,9 @@ void SafetensorsFile::read(std::string_view name, std::uint64_t offset_bytes,
 void SafetensorsFile::read_floats(std::string_view name, std::uint64_t first,
                                   std::span<float> out) const {
   const TensorInfo& tensor = need(name);
+  EBBTIDE_CHECK(
+      first <= tensor.count() && out.size() <= tensor.count() - first,
+      fmt::format("elements {} + {} of {}, which has {}", first, out.size(), name, tensor.count()));
   if (tensor.dtype == TensorDType::kF32)
     return read_at(tensor, first * sizeof(float), std::as_writable_bytes(out));
   if (tensor.dtype != TensorDType::kBf16)

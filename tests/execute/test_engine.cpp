@@ -136,6 +136,15 @@ TEST(Engine, RefusesAnAddressPastTheArenaEvenIfThePlanHidesIt) {
   EXPECT_TRUE(relay.runs_right(engine));
 }
 
+TEST(Engine, RefusesToRunWithinItself) {
+  Relay relay(kBytes);
+  Engine engine = engine_for(relay, options_for(relay));
+  relay.before_op = [&](const std::string&) { engine.run(relay.program(), relay.plan()); };
+  EXPECT_THROW(engine.run(relay.program(), relay.plan()), ContractViolation);
+  relay.before_op = {};
+  EXPECT_TRUE(relay.runs_right(engine));
+}
+
 TEST(Engine, RefusesDiskTasksWithoutADiskTier) {
   const Relay relay(kBytes);
   EngineOptions options = options_for(relay);
@@ -215,11 +224,12 @@ TEST(Engine, NeitherAllocatesNorGrowsOnceAPlanHasBeenRun) {
   engine.write_home(relay.total(), std::vector<std::byte>(kBytes));
   for (int run = 0; run < 3; ++run) engine.run(relay.program(), relay.plan());
   const std::uint64_t allocations_before = allocation_count();
-  const std::uint64_t pages_before = resident_pages();
+  [[maybe_unused]] const std::uint64_t pages_before = resident_pages();
   for (int run = 0; run < 200; ++run) engine.run(relay.program(), relay.plan());
-  // a disk queue may make its second job only now, when two are outstanding for the first time
-  EXPECT_LE(allocation_count() - allocations_before, 4U);
+  EXPECT_EQ(allocation_count() - allocations_before, 0U);
+#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)  // their shadows grow
   EXPECT_LE(resident_pages(), pages_before + 16);
+#endif
   EXPECT_TRUE(relay.is_right(engine, 203));
 }
 

@@ -244,6 +244,14 @@ TEST(Config, WhatIsNoJsonObjectIsRefused) {
     EXPECT_NE(refusal(text), "") << text.substr(0, 40);
 }
 
+TEST(Config, DeepNestingIsRefused) {
+  Json nested = 1;
+  for (int depth = 0; depth < 100; ++depth) nested = Json::array({nested});
+  Json json = llama31();
+  json["extra"] = nested;
+  EXPECT_NE(refusal(json.dump()).find("deep"), std::string::npos);
+}
+
 TEST(Config, ATruncationAtEveryByteIsRefused) {
   const std::string text = qwen25().dump();
   for (std::size_t length = 0; length < text.size(); ++length)

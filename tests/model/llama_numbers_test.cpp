@@ -43,6 +43,7 @@ std::vector<Case> cases() {
       make_case("ChunkOfOneToken", 6, 1, 4),
       make_case("OneToken", 1, 4, 1),
       make_case("GroupOfFour", 37, 5, 4),
+      make_case("SeveralLossTilesAChunk", 1100, 1024, 1),
       make_case("Recomputed", 21, 4, 2, 0),
       make_case("HalfRecomputed", 21, 4, 1, 0.5),
   };

@@ -205,7 +205,7 @@ class Model {
   static std::string in_layer(std::size_t l, const std::string& what) {
     return "model.layers." + std::to_string(l) + "." + what;
   }
-  const std::string head() const {
+  std::string head() const {
     return config_.tied() ? "model.embed_tokens.weight" : "lm_head.weight";
   }
   const Doubles& w(const std::string& name) const { return weights_[index_.at(name)]; }

@@ -1,6 +1,8 @@
 // A small Llama with random weights and data, whose programs run resident in memory.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <random>
 #include <string>

@@ -6,9 +6,12 @@
 // written is seen.
 #pragma once
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <new>
+#include <span>
 #include <stdexcept>
 #include <vector>
 

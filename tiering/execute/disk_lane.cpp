@@ -25,6 +25,8 @@ void DiskLane::prepare() {
   std::size_t most = requests_.size();
   for (const Task& task : tasks()) most = std::max<std::size_t>(most, task.count);
   requests_.resize(most);
+  // a job may still be held by the queue when the one that its completion lets go is submitted
+  queue_->reserve(2 * std::size_t{width_}, most);
 }
 
 void DiskLane::walk_tasks() {

@@ -121,6 +121,10 @@ void Engine::State::make_lanes() {
 }
 
 const Timeline& Engine::State::run(const Program& program, const Plan& plan) {
+  {
+    const std::scoped_lock lock(running_mutex_);
+    EBBTIDE_CHECK(!running_, "run() inside run()");
+  }
   begin(program, plan);
   walk_lanes();
   end();
@@ -145,7 +149,6 @@ void Engine::State::begin(const Program& program, const Plan& plan) {
   step_.releases = releases(program, plan);
   step_.timeline.step_seconds = 0;
   const std::scoped_lock lock(running_mutex_);
-  EBBTIDE_CHECK(!running_, "run() inside run()");
   step_.progress.reset();
   step_.failure.reset();
   running_ = true;

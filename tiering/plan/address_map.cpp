@@ -1,6 +1,7 @@
 #include "tiering/plan/address_map.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "ebbtide/error.hpp"
@@ -8,8 +9,10 @@
 namespace ebbtide::planning {
 
 void Touches::absorb(Touches from) {
-  if (readers.empty()) readers = std::move(from.readers);
-  else readers.insert(readers.end(), from.readers.begin(), from.readers.end());
+  if (readers.empty())
+    readers = std::move(from.readers);
+  else
+    readers.insert(readers.end(), from.readers.begin(), from.readers.end());
   for (const NodeId node : {from.writer, from.last_op})
     if (node != kNone && node != writer && node != last_op) readers.push_back(node);
 }
@@ -26,11 +29,13 @@ BlockId AddressMap::new_block(std::uint64_t begin, std::uint64_t size) {
   BlockId id = static_cast<BlockId>(blocks_.size());
   if (spare_.empty()) {
     blocks_.emplace_back();
+    touches_.emplace_back();
   } else {
     id = spare_.back();
     spare_.pop_back();
   }
   blocks_[id] = Block{};
+  touches_[id] = Touches{};
   blocks_[id].begin = begin;
   blocks_[id].size = size;
   return id;
@@ -41,7 +46,9 @@ void AddressMap::drop_block(BlockId id) {
   spare_.push_back(id);
 }
 
-void AddressMap::offer(BlockId id) { free_by_size_[blocks_[id].size].push_back(id); }
+void AddressMap::offer(BlockId id) {
+  free_by_size_[blocks_[id].size].push_back(id);
+}
 
 BlockId AddressMap::add_fixed(std::uint64_t begin, std::uint64_t size, ValueId value) {
   const BlockId id = new_block(begin, size);
@@ -49,27 +56,37 @@ BlockId AddressMap::add_fixed(std::uint64_t begin, std::uint64_t size, ValueId v
   return id;
 }
 
-BlockId AddressMap::find_exact(std::uint64_t size, StepId unused_since) {
-  const auto found = free_by_size_.find(size);
-  if (found == free_by_size_.end()) return kNone;
-  std::vector<BlockId>& offers = found->second;
-  // Offers go stale when a window swallows their block; they are dropped as they are met.
-  for (std::size_t i = offers.size(); i-- > 0;) {
-    const Block& candidate = blocks_[offers[i]];
-    if (!candidate.free() || candidate.size != size) {
-      offers[i] = offers.back();
-      offers.pop_back();
-    } else if (!candidate.was_used || candidate.last_step < unused_since) {
-      return offers[i];
+BlockId AddressMap::find_free(std::uint64_t size, StepId unused_since) {
+  for (auto at = free_by_size_.lower_bound(size); at != free_by_size_.end();) {
+    std::vector<BlockId>& offers = at->second;
+    // Offers go stale when a window swallows their block; they are dropped as they are met.
+    for (std::size_t i = offers.size(); i-- > 0;) {
+      const Block& candidate = blocks_[offers[i]];
+      if (!candidate.free() || candidate.size != at->first) {
+        offers[i] = offers.back();
+        offers.pop_back();
+      } else if (candidate.unused_from() <= unused_since) {
+        return offers[i];
+      }
     }
+    at = offers.empty() ? free_by_size_.erase(at) : std::next(at);
   }
   return kNone;
+}
+
+Window AddressMap::window_of(BlockId id) const {
+  const auto at = std::lower_bound(
+      order_.begin(), order_.end(), blocks_[id].begin,
+      [this](BlockId other, std::uint64_t begin) { return blocks_[other].begin < begin; });
+  const auto position = static_cast<std::size_t>(at - order_.begin());
+  return {position, position, blocks_[id].size};
 }
 
 void AddressMap::claim(BlockId id, ValueId value) {
   Block& block = blocks_[id];
   block.value = value;
   block.has_content = false;
+  block.pinned_at = kNone;
   used_bytes_ += block.size;
   peak_used_bytes_ = std::max(peak_used_bytes_, used_bytes_);
   highest_end_ = std::max(highest_end_, block.end());
@@ -89,7 +106,7 @@ BlockId AddressMap::place(const Window& window, ValueId value, std::uint64_t siz
   Block& tenant = blocks_[placed];
   for (std::size_t i = window.first; i <= window.last; ++i) {
     const Block& old = blocks_[order_[i]];
-    tenant.touches.absorb(old.touches);
+    touches_[placed].absorb(touches_[order_[i]]);
     tenant.was_used = tenant.was_used || old.was_used;
     tenant.last_step = std::max(tenant.last_step, old.last_step);
   }
@@ -102,7 +119,9 @@ BlockId AddressMap::place(const Window& window, ValueId value, std::uint64_t siz
   const std::size_t whole_end = window.last + (left_over > 0 ? 0 : 1);
   for (std::size_t i = window.first; i < whole_end; ++i) drop_block(order_[i]);
   const auto first = order_.begin() + static_cast<std::ptrdiff_t>(window.first);
-  if (whole_end == window.first) {
+  if (left_over == 0 && window.first == window.last) {
+    *first = placed;
+  } else if (whole_end == window.first) {
     order_.insert(first, placed);
   } else {
     *first = placed;
@@ -149,7 +168,7 @@ Touches AddressMap::touches_of_slide(const Window& window) const {
   for (std::size_t i = window.first; i <= window.last; ++i) {
     const Block& block = blocks_[order_[i]];
     behind_a_gap = behind_a_gap || block.free();
-    if (behind_a_gap) all.absorb(block.touches);
+    if (behind_a_gap) all.absorb(touches_[order_[i]]);
   }
   return all;
 }
@@ -170,7 +189,7 @@ Window AddressMap::slide(const Window& window, const Touches& after, StepId step
     if (block.begin != at) {
       if (block.has_content) moves.push_back({block.begin, at, block.value});
       block.begin = at;
-      block.touches = after;
+      touches_[id] = after;
       block.last_step = std::max(block.last_step, step);
     }
     at += block.size;
@@ -178,7 +197,7 @@ Window AddressMap::slide(const Window& window, const Touches& after, StepId step
   const BlockId rest = new_block(at, end - at);
   blocks_[rest].was_used = true;
   blocks_[rest].last_step = step;
-  blocks_[rest].touches = after;
+  touches_[rest] = after;
   tenants.push_back(rest);
   const auto first = order_.begin() + static_cast<std::ptrdiff_t>(window.first);
   order_.erase(first, order_.begin() + static_cast<std::ptrdiff_t>(window.last) + 1);

@@ -7,8 +7,9 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <span>
-#include <unordered_map>
+
 #include <vector>
 
 #include "tiering/plan/graph.hpp"
@@ -28,14 +29,19 @@ struct Touches {
   void absorb(Touches from);
 };
 
+// Kept small: the search for a window reads all of them.
 struct Block {
   std::uint64_t begin = 0;
   std::uint64_t size = 0;
-  ValueId value = kNone;  // kNone: free
-  StepId last_step = 0;   // last step that used it
-  bool was_used = false;  // false: nobody ever touched it, last_step means nothing
+  ValueId value = kNone;     // kNone: free
+  StepId last_step = 0;      // last step that used it
+  double last_use_s = 0;     // start of that step
+  double next_use_s = 0;     // start of the step that uses the tenant next
+  float lose_s = 0;          // lane seconds to send the tenant down and bring it back
+  StepId pinned_at = kNone;  // the step that needs the tenant now
+  bool was_used = false;     // false: nobody ever touched it, last_step means nothing
   bool has_content = false;  // false: claimed, but nothing has been put there yet
-  Touches touches;
+  bool stays = false;        // the tenant may not leave the tier
 
   bool free() const { return value == kNone; }
   std::uint64_t end() const { return begin + size; }
@@ -57,14 +63,16 @@ class AddressMap {
   std::span<const BlockId> order() const { return order_; }
   Block& block(BlockId id) { return blocks_[id]; }
   const Block& block(BlockId id) const { return blocks_[id]; }
+  Touches& touches(BlockId id) { return touches_[id]; }
 
   // A block outside of the space, at a home.
   BlockId add_fixed(std::uint64_t begin, std::uint64_t size, ValueId value);
 
-  // A free block of exactly this size that nobody has used since `step`; kNone if there is none.
-  BlockId find_exact(std::uint64_t size, StepId unused_since);
-  // Makes a free block its tenant's, without content as yet.
-  void claim(BlockId id, ValueId value);
+  // The smallest free block of at least this size that nobody has used since `step`; kNone if there
+  // is none.
+  BlockId find_free(std::uint64_t size, StepId unused_since);
+  // The window of this block alone.
+  Window window_of(BlockId id) const;
   // Makes the block free; it stays where it is.
   void release(BlockId id);
   // Replaces a window of free blocks by a block of `size` bytes, claimed; what is left over at the
@@ -89,11 +97,13 @@ class AddressMap {
   BlockId new_block(std::uint64_t begin, std::uint64_t size);
   void drop_block(BlockId id);
   void offer(BlockId id);
+  void claim(BlockId id, ValueId value);
 
   std::vector<Block> blocks_;
+  std::vector<Touches> touches_;  // by block
   std::vector<BlockId> spare_;
   std::vector<BlockId> order_;
-  std::unordered_map<std::uint64_t, std::vector<BlockId>> free_by_size_;
+  std::map<std::uint64_t, std::vector<BlockId>> free_by_size_;
   std::uint64_t space_bytes_ = 0;
   std::uint64_t used_bytes_ = 0;
   std::uint64_t peak_used_bytes_ = 0;

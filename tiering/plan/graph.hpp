@@ -25,8 +25,8 @@ struct Transfer {
   std::uint64_t lower_address = 0;
   // In steps of the tier that made it: it belongs after all steps before this one.
   StepId position = 0;
-  StepId needed_by = kNone;   // the step that reads what an upward transfer brings
-  OpId not_before_op = 0;     // issue point: ops before this one are done
+  StepId needed_by = kNone;  // the step that reads what an upward transfer brings
+  OpId not_before_op = 0;    // issue point: ops before this one are done
   std::uint32_t first_move = 0;
   std::uint32_t moves = 0;
 };

@@ -15,7 +15,9 @@ namespace {
 constexpr std::array kLanes{Lane::kCompute,   Lane::kD2h,      Lane::kH2d,
                             Lane::kNvmeWrite, Lane::kNvmeRead, Lane::kHostCompute};
 
-bool is_transfer_lane(Lane lane) { return lane != Lane::kCompute && lane != Lane::kHostCompute; }
+bool is_transfer_lane(Lane lane) {
+  return lane != Lane::kCompute && lane != Lane::kHostCompute;
+}
 
 struct Ready {
   std::uint32_t needed = 0;
@@ -37,8 +39,8 @@ struct Completion {
 };
 
 struct LaneState {
-  LeastFirst<Ready> ready;        // transfer lanes
-  std::vector<NodeId> in_order;   // compute lanes: their fixed order
+  LeastFirst<Ready> ready;       // transfer lanes
+  std::vector<NodeId> in_order;  // compute lanes: their fixed order
   std::size_t next = 0;
   std::uint32_t in_flight = 0;
   double pipe_free_s = 0;
@@ -155,7 +157,8 @@ class Walk {
       if (size >= options_.bucket_bytes) break;
     }
     const Rate& rate = hardware_.rate(lane);
-    at.pipe_free_s = std::max(now_s_, at.pipe_free_s) + static_cast<double>(bytes) / rate.bytes_per_s;
+    at.pipe_free_s =
+        std::max(now_s_, at.pipe_free_s) + static_cast<double>(bytes) / rate.bytes_per_s;
     begin_task(lane, {first, count}, at.pipe_free_s + rate.latency_s);
   }
 

@@ -1,8 +1,9 @@
-// Orders the graph's nodes in lanes by walking it in virtual time, and joins transfers into buckets.
+// Orders the graph's nodes in lanes by walking it in virtual time, and joins transfers into
+// buckets.
 //
 // A lane takes, of the transfers whose predecessors are done, the one that is needed first; further
-// ones that are ready at that moment join it up to the bucket size. Since all members are ready when
-// their task starts, joining can make no cycle. Pure.
+// ones that are ready at that moment join it up to the bucket size. Since all members are ready
+// when their task starts, joining can make no cycle. Pure.
 #pragma once
 
 #include <cstdint>
@@ -29,9 +30,9 @@ struct LaneOrder {
   std::vector<NodeId> members;
   PerLane<std::vector<LaneTask>> tasks;
   PerLane<std::uint32_t> width{};
-  std::vector<TaskPlace> started;    // every task, in the order of their starts
-  std::vector<TaskPlace> place_of;   // by node
-  double seconds = 0;                // of the walk
+  std::vector<TaskPlace> started;   // every task, in the order of their starts
+  std::vector<TaskPlace> place_of;  // by node
+  double seconds = 0;               // of the walk
 };
 
 LaneOrder order_lanes(const Graph& graph, const Adjacency& successors,

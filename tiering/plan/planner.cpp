@@ -109,7 +109,8 @@ void add_task(const Graph& graph, const LaneOrder& order, Lane lane, const LaneT
   } else {
     made.first = static_cast<std::uint32_t>(plan.segments.size());
     const bool is_move = lane == Lane::kCompute;
-    made.kind_bits = static_cast<std::uint32_t>(is_move ? TaskKind::kMove : TaskKind::kTransfer) & 15U;
+    made.kind_bits =
+        static_cast<std::uint32_t>(is_move ? TaskKind::kMove : TaskKind::kTransfer) & 15U;
     if (is_move) {
       const Transfer& move = graph.transfer(first);
       const auto begin = graph.moves().begin() + move.first_move;

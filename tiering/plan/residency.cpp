@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 namespace ebbtide::planning {
 namespace {
@@ -11,12 +12,17 @@ namespace {
 // many times dearer than a plain eviction such a stall is counted. Chosen on the demo's program:
 // from 8 to 64 the simulated step changes by less than 1 %, at 1 prefetch is lost.
 constexpr double kBusyPenalty = 16;
+// Seconds; keeps the cost finite between steps at one instant.
+constexpr double kShortestGap = 1e-9;
 
 bool allowed_in(const Value& value, Tier tier) {
   switch (value.reach) {
-    case Reach::kDevice: return tier == Tier::kDevice;
-    case Reach::kHost: return tier != Tier::kNvme;
-    default: return true;
+    case Reach::kDevice:
+      return tier == Tier::kDevice;
+    case Reach::kHost:
+      return tier != Tier::kNvme;
+    default:
+      return true;
   }
 }
 
@@ -35,7 +41,6 @@ Residency::Residency(Graph& graph, Tier tier, const TierSteps& steps, std::uint6
       states_(program_.value_count()),
       next_of_use_(steps.uses.size()),
       addresses_(steps.uses.size(), kNoAddress),
-      pinned_at_(program_.value_count(), 0),
       limited_bytes_(options.resident_limit_bytes.size(), 0) {}
 
 void Residency::run() {
@@ -101,7 +106,10 @@ void Residency::link_uses_of(StepId step, std::vector<Next>& next) {
 void Residency::act(StepId step) {
   const std::uint32_t begin = steps_.use_begin[step];
   const std::uint32_t end = steps_.use_begin[step + 1];
-  for (std::uint32_t use = begin; use < end; ++use) pinned_at_[steps_.uses[use].value] = step + 1;
+  for (std::uint32_t use = begin; use < end; ++use) {
+    const BlockId block = states_[steps_.uses[use].value].block;
+    if (block != kNone) map_.block(block).pinned_at = step;
+  }
   place_operands(step);
   // Only now: making room for a later operand may have moved an earlier one.
   for (std::uint32_t use = begin; use < end; ++use) touch(step, use);
@@ -153,18 +161,20 @@ void Residency::touch(StepId step, std::uint32_t use) {
   const NodeId node = steps_.node[step];
   State& state = states_[by.value];
   Block& block = map_.block(state.block);
+  Touches& touches = map_.touches(state.block);
   block.last_step = step;
+  block.last_use_s = steps_.start_s[step];
+  block.was_used = block.has_content = true;
   addresses_[use] = block.begin;
   if (!graph_.is_op(node)) graph_.transfer(node).lower_address = block.begin;
   if (by.writes()) {
-    wait_for(block.touches, node);
-    block.touches = {node, kNone, {}};
-    block.was_used = block.has_content = true;
+    wait_for(touches, node);
+    touches = {node, kNone, {}};
     state.valid = true;
     state.valid_below = false;
   } else {
-    if (block.touches.writer != kNone) graph_.add_edge(block.touches.writer, node);
-    add_reader(block, node);
+    if (touches.writer != kNone) graph_.add_edge(touches.writer, node);
+    add_reader(touches, node);
   }
 }
 
@@ -175,11 +185,17 @@ void Residency::after_use(StepId step, std::uint32_t use) {
   const bool used_again = state.next.step != kNever && !state.next.discards;
   const bool leaves = !used_again || leaves_at_once(by);
   const bool wanted_below = state.next.wanted_below || (leaves && used_again);
-  if (!state.has_fixed_block) {
-    if (wanted_below && !state.valid_below && (by.writes() || leaves))
-      send_down(step + 1, by.value);
-    if (leaves) drop(by.value);
-  }
+  if (state.has_fixed_block) return;
+  if (wanted_below && !state.valid_below && (by.writes() || leaves)) send_down(step + 1, by.value);
+  if (leaves) return drop(by.value);
+  Block& block = map_.block(state.block);
+  block.next_use_s = steps_.start_s[state.next.step];
+  block.lose_s = static_cast<float>(seconds_to_lose(state, block.size));
+}
+
+double Residency::seconds_to_lose(const State& state, std::uint64_t bytes) const {
+  const double up_s = static_cast<double>(bytes) / rates_.up.bytes_per_s;
+  return state.valid_below ? up_s : up_s + static_cast<double>(bytes) / rates_.down.bytes_per_s;
 }
 
 bool Residency::leaves_at_once(const Use& use) const {
@@ -231,8 +247,8 @@ void Residency::bring_up(StepId step, ValueId value) {
   transfer.position = std::max({pin_from, state.below_ready, block.unused_from()});
   if (step < steps_.size()) transfer.not_before_op = steps_.op[pin_from];
   const NodeId node = graph_.add(transfer);
-  wait_for(block.touches, node);
-  block.touches = {node, kNone, {}};
+  wait_for(map_.touches(state.block), node);
+  map_.touches(state.block) = {node, kNone, {}};
   block.was_used = block.has_content = true;
   state.valid = true;
 }
@@ -246,8 +262,10 @@ void Residency::send_down(StepId position, ValueId value) {
   transfer.upper_address = block.begin;
   transfer.position = position;
   const NodeId node = graph_.add(transfer);
-  if (block.touches.writer != kNone) graph_.add_edge(block.touches.writer, node);
-  add_reader(block, node);
+  Touches& touches = map_.touches(state.block);
+  if (touches.writer != kNone) graph_.add_edge(touches.writer, node);
+  add_reader(touches, node);
+  block.was_used = true;
   state.valid_below = true;
   state.below_ready = position;
 }
@@ -274,14 +292,19 @@ void Residency::allocate(StepId step, ValueId value) {
   const std::uint64_t size = extent(program_.value(value).size_bytes, tier_);
   const StepId pin_from = step < steps_.size() ? steps_.pin_from[step] : step;
   State& state = states_[value];
-  state.block = map_.find_exact(size, pin_from);
-  if (state.block != kNone) return map_.claim(state.block, value);
-  std::optional<Window> window = cheapest_window(step, size);
+  const BlockId unused = map_.find_free(size, pin_from);
+  std::optional<Window> window;
+  if (unused != kNone)
+    window = map_.window_of(unused);
+  else
+    window = cheapest_window(step, size);
   if (!window) window = make_room_by_moving(step, size);
   if (!window) throw OutOfRoom{tier_, step, value};
   for (std::size_t i = window->first; i <= window->last; ++i)
     if (!map_.block(map_.order()[i]).free()) evict(map_.order()[i]);
   state.block = map_.place(*window, value, size);
+  map_.block(state.block).pinned_at = step;
+  map_.block(state.block).stays = stays_in_tier(program_.value(value));
 }
 
 // Kinds with a common limit make room among themselves first.
@@ -299,38 +322,32 @@ void Residency::keep_limit(StepId step, ValueId value) {
 }
 
 bool Residency::may_evict(StepId step, const Block& block) const {
-  return pinned_at_[block.value] != step + 1 && !stays_in_tier(program_.value(block.value));
+  return block.pinned_at != step && !block.stays;
 }
 
-double Residency::cost_of_losing(StepId step, const Block& block) const {
-  const double pin_s = step < steps_.size() ? steps_.start_s[step] : 0.0;
+Residency::Moment Residency::moment(StepId step) const {
+  if (step == steps_.size()) return {0.0, kNever, 0.0};
+  return {steps_.start_s[step], steps_.pin_from[step], 1 / rates_.prefetch_seconds};
+}
+
+inline double Residency::cost_of_losing(const Moment& now, const Block& block) const {
   double busy = 0;
-  if (block.was_used && rates_.prefetch_seconds > 0 && step < steps_.size() &&
-      block.last_step >= steps_.pin_from[step]) {
-    const double idle_s = pin_s - steps_.start_s[block.last_step];
-    busy = std::clamp(1 - idle_s / rates_.prefetch_seconds, 0.1, 1.0);
-  }
+  if (block.last_step >= now.pin_from && block.was_used)
+    busy = std::max(0.1, 1 - (now.seconds - block.last_use_s) * now.per_prefetch_second);
   if (block.free()) return 1e-9 * busy;
-  const State& state = states_[block.value];
-  const auto bytes = static_cast<double>(block.size);
-  double seconds = bytes / rates_.up.bytes_per_s;
-  if (!state.valid_below) seconds += bytes / rates_.down.bytes_per_s;
-  const double until_s =
-      (state.next.step < steps_.size() ? steps_.start_s[state.next.step] : pin_s) - pin_s;
-  const auto until_steps = static_cast<double>(state.next.step - step);
-  // Steps break ties between uses at the same instant.
-  return seconds / (until_s + 1e-9 * until_steps) * (1 + kBusyPenalty * busy);
+  const double until_s = std::max(block.next_use_s - now.seconds, kShortestGap);
+  return block.lose_s / until_s * (1 + kBusyPenalty * busy);
 }
 
-std::optional<Window> Residency::cheapest_window(StepId step, std::uint64_t size) const {
+std::optional<Window> Residency::cheapest_window(StepId step, std::uint64_t size) {
   const auto order = map_.order();
-  std::optional<Window> best;
-  double best_cost = 0;
+  const Moment now = moment(step);
+  Window best;
+  double best_cost = std::numeric_limits<double>::infinity();
   std::size_t first = 0;
   std::uint64_t bytes = 0;
   double cost = 0;
-  thread_local std::vector<double> costs;
-  costs.assign(order.size(), 0.0);
+  costs_.resize(std::max(costs_.size(), order.size()));
   for (std::size_t last = 0; last < order.size(); ++last) {
     const Block& block = map_.block(order[last]);
     if (!block.free() && !may_evict(step, block)) {
@@ -339,34 +356,33 @@ std::optional<Window> Residency::cheapest_window(StepId step, std::uint64_t size
       cost = 0;
       continue;
     }
-    costs[last] = cost_of_losing(step, block);
+    costs_[last] = cost_of_losing(now, block);
     bytes += block.size;
-    cost += costs[last];
-    while (bytes - map_.block(order[first]).size >= size) {
-      bytes -= map_.block(order[first]).size;
-      cost -= costs[first];
-      ++first;
-    }
+    cost += costs_[last];
     if (bytes < size) continue;
-    // Of equals, the one that leaves the smallest rest.
-    const double total = std::max(cost, 0.0) + 1e-12 * static_cast<double>(bytes - size) /
-                                                   static_cast<double>(size);
-    if (!best || total < best_cost) {
-      best = Window{first, last, bytes};
-      best_cost = total;
+    for (std::uint64_t head; bytes - (head = map_.block(order[first]).size) >= size; ++first) {
+      bytes -= head;
+      cost -= costs_[first];
     }
+    // Of equals, the one that leaves the smallest rest.
+    const double total = cost + 1e-12 * static_cast<double>(bytes - size);
+    if (total >= best_cost) continue;
+    best = {first, last, bytes};
+    best_cost = total;
   }
+  if (best.bytes == 0) return std::nullopt;
   return best;
 }
 
 BlockId Residency::cheapest_block(StepId step, std::optional<std::uint8_t> limit) const {
+  const Moment now = moment(step);
   BlockId cheapest = kNone;
   double lowest = 0;
   for (const BlockId id : map_.order()) {
     const Block& block = map_.block(id);
     if (block.free() || !may_evict(step, block)) continue;
     if (limit && program_.kind(program_.value(block.value).kind).resident_limit != limit) continue;
-    const double cost = cost_of_losing(step, block) / static_cast<double>(block.size);
+    const double cost = cost_of_losing(now, block) / static_cast<double>(block.size);
     if (cheapest != kNone && cost >= lowest) continue;
     cheapest = id;
     lowest = cost;
@@ -409,15 +425,16 @@ void Residency::wait_for(const Touches& touches, NodeId node) {
   for (const NodeId reader : touches.readers) graph_.add_edge(reader, node);
 }
 
-void Residency::add_reader(Block& block, NodeId node) {
-  block.was_used = true;
+void Residency::add_reader(Touches& touches, NodeId node) {
   if (graph_.is_op(node))
-    block.touches.last_op = node;
+    touches.last_op = node;
   else
-    block.touches.readers.push_back(node);
+    touches.readers.push_back(node);
 }
 
-Lane Residency::up_lane() const { return tier_ == Tier::kDevice ? Lane::kH2d : Lane::kNvmeRead; }
+Lane Residency::up_lane() const {
+  return tier_ == Tier::kDevice ? Lane::kH2d : Lane::kNvmeRead;
+}
 Lane Residency::down_lane() const {
   return tier_ == Tier::kDevice ? Lane::kD2h : Lane::kNvmeWrite;
 }

@@ -27,8 +27,8 @@ struct OutOfRoom {
 };
 
 struct ResidencyRates {
-  Rate up;                    // from the tier below
-  Rate down;                  // to the tier below
+  Rate up;                      // from the tier below
+  Rate down;                    // to the tier below
   double prefetch_seconds = 0;  // a tenant used within this before a step counts as busy
 };
 
@@ -53,7 +53,7 @@ class Residency {
   // What comes after a use of a value in this tier.
   struct Next {
     StepId step : 30;
-    bool discards : 1;     // the next use here overwrites it
+    bool discards : 1;      // the next use here overwrites it
     bool wanted_below : 1;  // this version is read, or at home, in a tier below
   };
   static constexpr StepId kNever = (1U << 30) - 1;
@@ -61,10 +61,17 @@ class Residency {
   struct State {
     BlockId block = kNone;
     Next next{kNever, false, false};
-    StepId below_ready = 0;   // the copy below is there from this position on
-    bool valid = false;       // the block holds the current version
+    StepId below_ready = 0;  // the copy below is there from this position on
+    bool valid = false;      // the block holds the current version
     bool valid_below = false;
     bool has_fixed_block = false;
+  };
+
+  // A step as the search for a window sees it.
+  struct Moment {
+    double seconds = 0;
+    StepId pin_from = 0;  // what was used since may still be busy
+    double per_prefetch_second = 0;
   };
 
   void place_homes();
@@ -89,12 +96,14 @@ class Residency {
   void keep_limit(StepId step, ValueId value);
   // Of all blocks, or of those that share a limit; kNone if none may leave.
   BlockId cheapest_block(StepId step, std::optional<std::uint8_t> limit) const;
-  std::optional<Window> cheapest_window(StepId step, std::uint64_t size) const;
+  std::optional<Window> cheapest_window(StepId step, std::uint64_t size);
   std::optional<Window> make_room_by_moving(StepId step, std::uint64_t size);
-  double cost_of_losing(StepId step, const Block& block) const;
+  Moment moment(StepId step) const;
+  double cost_of_losing(const Moment& now, const Block& block) const;
   bool may_evict(StepId step, const Block& block) const;
   void wait_for(const Touches& touches, NodeId node);
-  void add_reader(Block& block, NodeId node);
+  void add_reader(Touches& touches, NodeId node);
+  double seconds_to_lose(const State& state, std::uint64_t bytes) const;
 
   Lane up_lane() const;
   Lane down_lane() const;
@@ -114,7 +123,7 @@ class Residency {
   std::vector<State> states_;
   std::vector<Next> next_of_use_;
   std::vector<std::uint64_t> addresses_;
-  std::vector<StepId> pinned_at_;            // by value: the step that needs it now, + 1
+  std::vector<double> costs_;                 // scratch of the search for a window
   std::vector<std::uint64_t> limited_bytes_;  // by resident limit
 };
 

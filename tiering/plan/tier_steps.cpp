@@ -104,8 +104,7 @@ TierSteps lower_steps(const Graph& graph, Tier tier, const TierSteps& upper,
   TierSteps steps;
   steps.use_begin.push_back(0);
   const auto op_at = [&upper, &op_start_s](StepId position) {
-    return position < upper.size() ? upper.op[position]
-                                   : static_cast<OpId>(op_start_s.size() - 1);
+    return position < upper.size() ? upper.op[position] : static_cast<OpId>(op_start_s.size() - 1);
   };
   for (const Placed& placed : merged(graph, tier, upper)) {
     steps.node.push_back(placed.node);

@@ -17,9 +17,9 @@ struct TierSteps {
   std::vector<NodeId> node;              // who acts at step i
   std::vector<std::uint32_t> use_begin;  // size() + 1 entries
   std::vector<Use> uses;
-  std::vector<OpId> op;           // ops [0, op[i]) come before step i; what step i belongs after
-  std::vector<double> start_s;    // by op_start of op[i]
-  std::vector<StepId> pin_from;   // steps [pin_from[i], i) may still run when step i's loads begin
+  std::vector<OpId> op;          // ops [0, op[i]) come before step i; what step i belongs after
+  std::vector<double> start_s;   // by op_start of op[i]
+  std::vector<StepId> pin_from;  // steps [pin_from[i], i) may still run when step i's loads begin
   std::vector<std::uint8_t> below;  // 1: the step acts in the next tier down
 
   std::size_t size() const { return node.size(); }

@@ -40,8 +40,7 @@ class WaitMaker {
       if (wanted[other] <= started[other] || implied(wanted, other)) continue;
       plan_.waits.push_back({other & 7U, wanted[other] & 0x1fffffffU});
     }
-    task.wait_count =
-        static_cast<std::uint8_t>(plan_.waits.size() - task.waits_begin);
+    task.wait_count = static_cast<std::uint8_t>(plan_.waits.size() - task.waits_begin);
     for (const Wait& wait : plan_.waits_of(task)) raise(started, finished_[wait.lane][wait.count]);
     Clock finished = finished_[lane].back();
     raise(finished, started);
@@ -63,7 +62,8 @@ class WaitMaker {
   // Whether another wait of the same task already says it.
   bool implied(const Clock& wanted, std::uint32_t lane) const {
     for (std::size_t other = 0; other < kLaneCount; ++other)
-      if (other != lane && wanted[other] > 0 && finished_[other][wanted[other]][lane] >= wanted[lane])
+      if (other != lane && wanted[other] > 0 &&
+          finished_[other][wanted[other]][lane] >= wanted[lane])
         return true;
     return false;
   }

@@ -13,7 +13,6 @@ namespace ebbtide::planning {
 // Sets waits_begin and wait_count of every task of `plan`, whose lanes hold the order's tasks, and
 // fills plan.waits. A wait stays only if no combination of lane order, width and the task's other
 // waits implies it, so that taking any one out leaves some edge unguarded.
-void make_waits(const Adjacency& predecessors, const LaneOrder& order,
-                Plan& plan);
+void make_waits(const Adjacency& predecessors, const LaneOrder& order, Plan& plan);
 
 }  // namespace ebbtide::planning

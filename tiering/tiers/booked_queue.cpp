@@ -22,6 +22,11 @@ void BookedQueue::submit(JobId job, IoDirection direction, std::span<const IoReq
   wake(transfers > 0 ? transfers : 1);
 }
 
+void BookedQueue::reserve(std::size_t jobs, std::size_t requests) {
+  const std::lock_guard lock(mutex_);
+  book_.reserve(jobs, requests);
+}
+
 void BookedQueue::drain() {
   std::unique_lock lock(mutex_);
   idle_.wait(lock, [this] { return outstanding_ == 0; });

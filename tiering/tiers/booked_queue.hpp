@@ -16,6 +16,7 @@ namespace ebbtide::tiers {
 class BookedQueue : public IoQueue {
  public:
   void submit(JobId job, IoDirection direction, std::span<const IoRequest> requests) final;
+  void reserve(std::size_t jobs, std::size_t requests) final;
   void drain() final;
   const std::vector<std::string>& warnings() const final { return warnings_; }
 

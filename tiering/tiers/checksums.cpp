@@ -20,6 +20,8 @@ class CheckedQueue final : public IoQueue {
         inner_(make_inner([this](JobId job, const IoResult& result) { complete(job, result); })) {}
 
   void submit(JobId job, IoDirection direction, std::span<const IoRequest> requests) override;
+  // The sums themselves are kept by block and allocate as they come.
+  void reserve(std::size_t jobs, std::size_t requests) override { inner_->reserve(jobs, requests); }
   void drain() override { inner_->drain(); }
   std::string engine_name() const override { return inner_->engine_name(); }
   const std::vector<std::string>& warnings() const override { return inner_->warnings(); }

@@ -23,6 +23,7 @@ class WarningQueue final : public IoQueue {
   void submit(JobId job, IoDirection direction, std::span<const IoRequest> requests) override {
     inner_->submit(job, direction, requests);
   }
+  void reserve(std::size_t jobs, std::size_t requests) override { inner_->reserve(jobs, requests); }
   void drain() override { inner_->drain(); }
   std::string engine_name() const override { return inner_->engine_name(); }
   const std::vector<std::string>& warnings() const override { return warnings_; }

@@ -63,6 +63,9 @@ class IoQueue {
   // returns; any number of jobs may be outstanding, at most the queue's depth of blocks is given to
   // the kernel at once. Requires aligned requests inside the swap space.
   virtual void submit(JobId job, IoDirection direction, std::span<const IoRequest> requests) = 0;
+  // Makes room, so that nothing is allocated while at most this many jobs of at most this many
+  // requests are outstanding. Requires that none is.
+  virtual void reserve(std::size_t jobs, std::size_t requests) = 0;
   // Blocks until no job is outstanding: every completion has been told. Not from a completion.
   virtual void drain() = 0;
   virtual std::string engine_name() const = 0;  // "io_uring", "threads"

@@ -31,6 +31,17 @@ JobBook::JobBook(const SwapFiles& files, const IoQueueOptions& options)
                 fmt::format("blocks of {} bytes, pages of {}", block_bytes_, kPageAlignment));
 }
 
+void JobBook::reserve(std::size_t jobs, std::size_t requests) {
+  spare_.reserve(std::max(jobs, jobs_.size()));
+  while (jobs_.size() < jobs) {
+    jobs_.push_back(std::make_unique<Job>());
+    spare_.push_back(jobs_.back().get());
+  }
+  for (const std::unique_ptr<Job>& job : jobs_) job->requests.reserve(requests);
+  waiting_.reserve(jobs_.size());
+  finished_.reserve(jobs_.size());
+}
+
 std::uint64_t JobBook::add(JobId id, IoDirection direction, std::span<const IoRequest> requests) {
   for (const IoRequest& request : requests) check_request(files_, request);
   if (spare_.empty()) {

@@ -38,6 +38,7 @@ struct Job {
 class JobBook {
  public:
   JobBook(const SwapFiles& files, const IoQueueOptions& options);
+  void reserve(std::size_t jobs, std::size_t requests);  // as in IoQueue
 
   // Requires aligned requests inside the swap space. Returns the transfers that it will be cut
   // into, or a few less.
@@ -53,6 +54,7 @@ class JobBook {
   // A queue that keeps its memory.
   class Fifo {
    public:
+    void reserve(std::size_t jobs) { jobs_.reserve(2 * jobs + 2); }  // half may be behind head_
     bool empty() const { return head_ == jobs_.size(); }
     Job* front() const { return jobs_[head_]; }
     void push(Job* job);

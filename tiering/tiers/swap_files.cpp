@@ -23,8 +23,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uint64_t kZeroBlockBytes = std::uint64_t{1} << 20;
-
 Error system_error(int error, const std::string& operation, const std::string& path,
                    const std::string& advice) {
   return Error(std::error_code(error, std::system_category()),
@@ -45,28 +43,6 @@ std::string advice_for_directory(int error) {
     default:
       return "name another NVMe path";
   }
-}
-
-// Where a file system cannot allocate ahead (EOPNOTSUPP), zeros are written.
-int write_zeros(int descriptor, std::uint64_t size_bytes) {
-  const auto zeros = std::make_unique<std::byte[]>(kZeroBlockBytes);
-  for (std::uint64_t at = 0; at < size_bytes;) {
-    const std::uint64_t want = std::min(kZeroBlockBytes, size_bytes - at);
-    const ssize_t wrote = ::pwrite(descriptor, zeros.get(), want, static_cast<off_t>(at));
-    if (wrote < 0 && errno == EINTR) continue;
-    if (wrote < 0) return errno;
-    if (wrote == 0) return ENOSPC;
-    at += static_cast<std::uint64_t>(wrote);
-  }
-  return 0;
-}
-
-int reserve_blocks(int descriptor, std::uint64_t size_bytes) {
-  int error = 0;
-  do {
-    error = ::fallocate(descriptor, 0, 0, static_cast<off_t>(size_bytes)) == 0 ? 0 : errno;
-  } while (error == EINTR);
-  return error == EOPNOTSUPP || error == ENOSYS ? write_zeros(descriptor, size_bytes) : error;
 }
 
 int set_direct(int descriptor) {
@@ -170,7 +146,7 @@ void SwapFiles::make_file(const SwapFilesOptions& options, File& file, const fs:
   }
   if (file.size_bytes == 0) return;
   const std::uint64_t available = free_bytes(directory);
-  const auto reserve = options.reserve ? options.reserve : reserve_blocks;
+  const auto reserve = options.reserve ? options.reserve : reserve_file;
   const int error = reserve(file.descriptor, file.size_bytes);
   if (error == ENOSPC || error == EDQUOT || error == EFBIG)
     throw does_not_fit(

@@ -1,0 +1,92 @@
+// Chooses the subcommand and turns what it throws into a message and an exit status.
+#include <fmt/format.h>
+
+#include <array>
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ebbtide/error.hpp"
+#include "src/cli/command.hpp"
+#include "src/cli/version.hpp"
+
+namespace ebbtide::cli {
+namespace {
+
+using Run = int (*)(Arguments);
+struct Subcommand {
+  std::string_view name;
+  std::string_view help;
+  Run run = nullptr;  // null: not built yet
+};
+constexpr std::array<Subcommand, 6> kSubcommands{{
+    {"train", "train a model inside hard memory budgets", train_command},
+    {"plan", "build, plan, verify and simulate a step without running it", nullptr},
+    {"profile", "run a few steps and report where the time went", nullptr},
+    {"tune", "search chunk, bucket, prefetch and policy", nullptr},
+    {"bench", "measure links, disk and kernels of this machine", nullptr},
+    {"doctor", "say what this machine allows and how to mend it", nullptr},
+}};
+
+std::string help() {
+  std::string text =
+      "Ebbtide trains transformers whose activations do not fit the accelerator.\n\n"
+      "usage: ebbtide SUBCOMMAND [flags]\n       ebbtide SUBCOMMAND --help\n"
+      "       ebbtide --version\n\nsubcommands\n";
+  for (const Subcommand& subcommand : kSubcommands) {
+    text += fmt::format("  {:<9}{}{}\n", subcommand.name, subcommand.help,
+                        subcommand.run == nullptr ? " (not available in this version)" : "");
+  }
+  return text + "\nexit status: 0 done, 1 failed while running, 2 bad usage or does not fit\n";
+}
+
+int dispatch(Arguments arguments) {
+  if (arguments.empty()) throw Error(Errc::kBadUsage, "no subcommand given; see ebbtide --help");
+  const std::string& first = arguments.front();
+  if (first == "--help" || first == "-h") {
+    fmt::print("{}", help());
+    return 0;
+  }
+  if (first == "--version") {
+    fmt::print("ebbtide {}\n", kVersion);
+    return 0;
+  }
+  for (const Subcommand& subcommand : kSubcommands) {
+    if (first != subcommand.name) continue;
+    if (subcommand.run == nullptr)
+      throw Error(Errc::kNotBuilt,
+                  fmt::format("'ebbtide {}' is not available in this version", first));
+    return subcommand.run(arguments.subspan(1));
+  }
+  throw Error(Errc::kBadUsage, fmt::format("unknown {} '{}'; see ebbtide --help",
+                                           first.starts_with("-") ? "flag" : "subcommand", first));
+}
+
+int run(Arguments arguments) {
+  try {
+    return dispatch(arguments);
+  } catch (const Error& error) {
+    fmt::print(stderr, "ebbtide: {}\n", error.what());
+    return exit_status(error.code());
+  } catch (const ContractViolation& violation) {
+    fmt::print(stderr, "ebbtide: internal error, please report it: {}\n", violation.what());
+  } catch (const std::bad_alloc&) {
+    fmt::print(stderr, "ebbtide: out of memory outside the budgets\n");
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "ebbtide: {}\n", error.what());
+  }
+  return 1;
+}
+
+}  // namespace
+}  // namespace ebbtide::cli
+
+int main(int argc, char** argv) {
+  // A write past a file size limit then fails with EFBIG instead of ending the process.
+  std::signal(SIGXFSZ, SIG_IGN);
+  const std::vector<std::string> arguments(argv + 1, argv + argc);
+  return ebbtide::cli::run(arguments);
+}

@@ -1,0 +1,162 @@
+// `ebbtide train`: parses its flags, watches for signals, prints how training goes.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ebbtide/error.hpp"
+#include "src/cli/command.hpp"
+#include "src/cli/signals.hpp"
+#include "src/cli/train_flags.hpp"
+#include "src/report/progress.hpp"
+#include "src/report/step_log.hpp"
+#include "src/report/units.hpp"
+#include "src/train/train.hpp"
+
+namespace ebbtide::cli {
+namespace {
+
+using report::bytes_text;
+using report::seconds_text;
+
+std::string_view name(model::ActivationMode mode) {
+  switch (mode) {
+    case model::ActivationMode::kAuto:
+      return "kept where they fit, else offloaded";
+    case model::ActivationMode::kKeep:
+      return "kept";
+    case model::ActivationMode::kOffload:
+      return "offloaded";
+    case model::ActivationMode::kRecompute:
+      return "recomputed";
+  }
+  return "";
+}
+
+std::string facts_text(const train::RunFacts& facts) {
+  const model::StepShape& shape = facts.shape;
+  return fmt::format(
+      "model {}: {} parameters, {}, {} threads\n"
+      "sequence of {} tokens in {} chunks of {}, {} query chunks a pass over the keys\n"
+      "weights on {}, gradients on {}, optimizer state on {}; activations {}, {:.0f} % saved\n",
+      facts.model, facts.parameters, ebbtide::name(shape.dtype), facts.threads, shape.seq_len,
+      shape.chunks(), shape.chunk_tokens, shape.attention_group,
+      ebbtide::name(facts.placement.parameters), ebbtide::name(facts.placement.gradients),
+      ebbtide::name(facts.placement.optimizer), name(facts.activations.mode),
+      100 * facts.activations.saved_fraction);
+}
+
+std::string summary_text(const train::RunSummary& summary) {
+  if (summary.steps == 0) return "no step was run\n";
+  std::string text = fmt::format(
+      "loss {:.6f} -> {:.6f} in {} steps\n  step time    predicted {}, measured {} (median)\n",
+      summary.first_loss, summary.last_loss, summary.steps,
+      seconds_text(summary.expected_step_seconds), seconds_text(summary.median_step_seconds));
+  for (const Tier tier : {Tier::kDevice, Tier::kHost, Tier::kNvme}) {
+    const std::size_t at = index(tier);
+    if (summary.planned_peak_bytes[at] == 0) continue;
+    text += fmt::format("  {:<6} peak  predicted {} ({} bytes), measured {} ({} bytes)\n",
+                        ebbtide::name(tier), bytes_text(summary.planned_peak_bytes[at]),
+                        summary.planned_peak_bytes[at], bytes_text(summary.touched_bytes[at]),
+                        summary.touched_bytes[at]);
+  }
+  text += "  moved       ";
+  for (const Lane lane : {Lane::kD2h, Lane::kH2d, Lane::kNvmeWrite, Lane::kNvmeRead})
+    text +=
+        fmt::format(" {} {}", ebbtide::name(lane), bytes_text(summary.moved_bytes[index(lane)]));
+  return text + "\n";
+}
+
+class Printer final : public train::TrainObserver {
+ public:
+  Printer(const train::TrainOptions& options, const TrainOutputs& outputs)
+      : steps_(options.run.steps) {
+    const auto start =
+        options.checkpoint.resume.empty() ? report::LogStart::kNew : report::LogStart::kAppend;
+    if (!outputs.log_json.empty()) log_.emplace(outputs.log_json, start);
+  }
+
+  void planned(const train::RunFacts& facts, const report::MemoryBill& bill) override {
+    fmt::print("{}{}  a step is expected to take {}\n", facts_text(facts), report::text(bill),
+               seconds_text(facts.expected_step_seconds));
+    std::fflush(stdout);
+  }
+  void warned(const std::string& warning) override {
+    if (progress_) progress_->finish();
+    fmt::print(stderr, "ebbtide: warning: {}\n", warning);
+  }
+  void stepped(const report::StepReport& step) override {
+    if (!progress_) progress_.emplace(stdout, report::progress_style(stdout), step.step, steps_);
+    progress_->step(step);
+    if (log_) log_->write(step);
+  }
+  void evaluated(std::int64_t step, double loss) override {
+    progress_->note(fmt::format("evaluation after step {}: loss {:.6f}", step, loss));
+  }
+  void saved(const std::filesystem::path& checkpoint) override {
+    const std::string line = fmt::format("saved {}", checkpoint.string());
+    if (progress_)
+      progress_->note(line);
+    else
+      fmt::print("{}\n", line);
+  }
+  void finished(const train::RunSummary& summary) override {
+    end_line();
+    fmt::print("{}", summary_text(summary));
+  }
+  void end_line() {
+    if (progress_) progress_->finish();
+    std::fflush(stdout);
+  }
+
+ private:
+  std::int64_t steps_;
+  std::optional<report::StepLog> log_;
+  std::optional<report::Progress> progress_;
+};
+
+// Nothing when help was asked for and printed.
+enum class Parsed : std::uint8_t { kRun, kHelpShown };
+
+Parsed parse(CLI::App& app, Arguments arguments) {
+  // CLI11 takes the arguments last first.
+  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
+  try {
+    app.parse(std::move(reversed));
+  } catch (const CLI::CallForHelp&) {
+    fmt::print("{}", app.help());
+    return Parsed::kHelpShown;
+  } catch (const CLI::ParseError& error) {
+    throw Error(Errc::kBadUsage, fmt::format("{}; see ebbtide train --help", error.what()));
+  }
+  return Parsed::kRun;
+}
+
+}  // namespace
+
+int train_command(Arguments arguments) {
+  train::TrainOptions options;
+  TrainOutputs outputs;
+  CLI::App app("Trains a model inside hard memory budgets.", "ebbtide train");
+  app.set_config("--config", "", "TOML file with flags of the same names, without the dashes");
+  app.allow_config_extras(CLI::config_extras_mode::error);
+  add_train_flags(app, options, outputs);
+  if (parse(app, arguments) == Parsed::kHelpShown) return 0;
+  check_together(options);
+
+  train::Stop stop;
+  const SignalWatcher watcher([&stop](const std::string& signal) { stop.request(signal); });
+  Printer printer(options, outputs);
+  try {
+    train::train(options, printer, stop);
+  } catch (...) {
+    printer.end_line();
+    throw;
+  }
+  return 0;
+}
+
+}  // namespace ebbtide::cli

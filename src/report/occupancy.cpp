@@ -1,0 +1,169 @@
+#include "src/report/occupancy.hpp"
+
+#include <algorithm>
+#include <unordered_map>
+
+namespace ebbtide::report {
+namespace {
+
+// A stay begins (bytes > 0) or has ended (bytes < 0).
+struct Event {
+  double at_s = 0;
+  std::int64_t bytes = 0;
+  KindId kind = 0;
+};
+
+struct Stay {
+  ValueId value = 0;
+  double end_s = 0;
+};
+
+// The stays of values at addresses of one tier.
+class TierStays {
+ public:
+  TierStays(const Program& program, Tier tier) : program_(program), tier_(tier) {}
+
+  void begin(std::uint64_t address, ValueId value, const Interval& when) {
+    if (address < program_.home_bytes()[index(tier_)]) return;
+    const auto [at, fresh] = open_.try_emplace(address, Stay{value, when.end_s});
+    if (!fresh) {
+      close(at->second);
+      at->second = {value, when.end_s};
+    }
+    events_.push_back({when.start_s, size(value), program_.value(value).kind});
+  }
+  void touch(std::uint64_t address, const Interval& when) {
+    const auto at = open_.find(address);
+    if (at != open_.end()) at->second.end_s = std::max(at->second.end_s, when.end_s);
+  }
+  BytesByKind fullest() {
+    for (const auto& [address, stay] : open_) close(stay);
+    open_.clear();
+    // At one moment the ends come first, so that a handed-over place counts once.
+    std::sort(events_.begin(), events_.end(), [](const Event& a, const Event& b) {
+      return a.at_s != b.at_s ? a.at_s < b.at_s : a.bytes < b.bytes;
+    });
+    return bytes_after(fullest_event());
+  }
+
+ private:
+  std::int64_t size(ValueId value) const {
+    return static_cast<std::int64_t>(extent(program_.value(value).size_bytes, tier_));
+  }
+  void close(const Stay& stay) {
+    events_.push_back({stay.end_s, -size(stay.value), program_.value(stay.value).kind});
+  }
+  // Number of events up to and with the one after which most bytes are held.
+  std::size_t fullest_event() const {
+    std::int64_t held = 0;
+    std::int64_t most = 0;
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < events_.size(); ++i) {
+      held += events_[i].bytes;
+      if (held <= most) continue;
+      most = held;
+      count = i + 1;
+    }
+    return count;
+  }
+  BytesByKind bytes_after(std::size_t count) const {
+    BytesByKind bytes(program_.kind_count(), 0);
+    for (std::size_t i = 0; i < count; ++i)
+      bytes[events_[i].kind] += static_cast<std::uint64_t>(events_[i].bytes);  // wraps back
+    return bytes;
+  }
+
+  const Program& program_;
+  Tier tier_;
+  std::unordered_map<std::uint64_t, Stay> open_;
+  std::vector<Event> events_;
+};
+
+struct TaskRef {
+  Lane lane = Lane::kCompute;
+  std::uint32_t at = 0;
+};
+
+// All tasks by simulated start; the end breaks ties, so that a task of no length comes first.
+std::vector<TaskRef> by_start(const Plan& plan, const Timeline& timeline) {
+  std::vector<TaskRef> order;
+  for (std::size_t lane = 0; lane < kLaneCount; ++lane) {
+    for (std::uint32_t at = 0; at < plan.tasks[lane].size(); ++at)
+      order.push_back({static_cast<Lane>(lane), at});
+  }
+  const auto when = [&timeline](const TaskRef& task) -> const Interval& {
+    return timeline.tasks[index(task.lane)][task.at];
+  };
+  std::stable_sort(order.begin(), order.end(), [&when](const TaskRef& a, const TaskRef& b) {
+    if (when(a).start_s != when(b).start_s) return when(a).start_s < when(b).start_s;
+    return when(a).end_s < when(b).end_s;
+  });
+  return order;
+}
+
+struct Ends {
+  Tier from = Tier::kDevice;
+  Tier to = Tier::kHost;
+};
+Ends ends(Lane lane) {
+  switch (lane) {
+    case Lane::kH2d:
+      return {Tier::kHost, Tier::kDevice};
+    case Lane::kNvmeWrite:
+      return {Tier::kHost, Tier::kNvme};
+    case Lane::kNvmeRead:
+      return {Tier::kNvme, Tier::kHost};
+    default:
+      return {Tier::kDevice, Tier::kHost};
+  }
+}
+
+class Walk {
+ public:
+  Walk(const Program& program, const Plan& plan)
+      : program_(program),
+        plan_(plan),
+        stays_{TierStays(program, Tier::kDevice), TierStays(program, Tier::kHost),
+               TierStays(program, Tier::kNvme)} {}
+
+  void visit(Lane lane, const Task& task, const Interval& when) {
+    if (task.kind() == TaskKind::kOp) return visit_op(task.first, when);
+    const Ends tiers =
+        task.kind() == TaskKind::kMove ? Ends{Tier::kDevice, Tier::kDevice} : ends(lane);
+    for (const Segment& segment : plan_.segments_of(task)) {
+      stays_[index(tiers.from)].touch(segment.from, when);
+      stays_[index(tiers.to)].begin(segment.to, segment.value, when);
+    }
+  }
+  BytesByKind fullest(Tier tier) { return stays_[index(tier)].fullest(); }
+
+ private:
+  void visit_op(OpId op, const Interval& when) {
+    const Tier tier = program_.place(op) == Place::kDevice ? Tier::kDevice : Tier::kHost;
+    std::uint32_t use = program_.op(op).uses_begin;
+    for (const Use& operand : program_.uses(op)) {
+      const std::uint64_t address = plan_.operand_address(use++);
+      if (operand.access() == Access::kWrite)
+        stays_[index(tier)].begin(address, operand.value, when);
+      else
+        stays_[index(tier)].touch(address, when);
+    }
+  }
+
+  const Program& program_;
+  const Plan& plan_;
+  PerTier<TierStays> stays_;
+};
+
+}  // namespace
+
+PerTier<BytesByKind> fullest_moment(const Program& program, const Plan& plan,
+                                    const Timeline& timeline) {
+  Walk walk(program, plan);
+  for (const TaskRef& task : by_start(plan, timeline))
+    walk.visit(task.lane, plan.tasks[index(task.lane)][task.at],
+               timeline.tasks[index(task.lane)][task.at]);
+  return {walk.fullest(Tier::kDevice), walk.fullest(Tier::kHost), walk.fullest(Tier::kNvme)};
+}
+
+}  // namespace ebbtide::report

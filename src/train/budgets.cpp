@@ -1,0 +1,106 @@
+#include "src/train/budgets.hpp"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <set>
+#include <system_error>
+
+#include "ebbtide/error.hpp"
+#include "tiering/tiers/available_memory.hpp"
+
+namespace ebbtide::train {
+namespace {
+
+// Beside the arenas the process holds at most 200 MiB (the constant of the memory bill).
+constexpr std::uint64_t kLeastMargin = std::uint64_t{256} << 20;
+// What 32-bit operand addresses in units of 256 bytes reach.
+constexpr std::uint64_t kLargestDeviceBytes = std::uint64_t{1} << 40;
+constexpr std::uint64_t kMarginShare = 16;
+constexpr std::uint64_t kDiskMarginShare = 20;
+
+[[noreturn]] void refuse_path(const std::filesystem::path& path, int error, const char* advice) {
+  throw Error(Errc::kBadUsage, fmt::format("--nvme-path {}: {} (errno {}); {}", path.string(),
+                                           std::generic_category().message(error), error, advice));
+}
+
+void check_directory(const std::filesystem::path& path, struct stat& status) {
+  if (stat(path.c_str(), &status) != 0) refuse_path(path, errno, "give a directory that exists");
+  if (!S_ISDIR(status.st_mode)) refuse_path(path, ENOTDIR, "give a directory");
+  if (access(path.c_str(), W_OK | X_OK) != 0)
+    refuse_path(path, errno, "give a directory that this user may write");
+}
+
+// Free bytes below the directories, each file system counted once.
+std::uint64_t free_disk_bytes(const std::vector<std::filesystem::path>& directories) {
+  std::set<dev_t> seen;
+  std::uint64_t bytes = 0;
+  for (const std::filesystem::path& path : directories) {
+    struct stat status {};
+    check_directory(path, status);
+    struct statvfs space {};
+    if (!seen.insert(status.st_dev).second || statvfs(path.c_str(), &space) != 0) continue;
+    bytes += std::uint64_t{space.f_bavail} * space.f_frsize;
+  }
+  return bytes;
+}
+
+std::uint64_t minus(std::uint64_t a, std::uint64_t b) {
+  return a > b ? a - b : 0;
+}
+std::uint64_t page_floor(std::uint64_t bytes) {
+  return bytes / kPageAlignment * kPageAlignment;
+}
+
+[[noreturn]] void memory_does_not_fit(std::uint64_t device, std::uint64_t host,
+                                      const MachineLimits& limits) {
+  const std::uint64_t margin = memory_margin(limits.memory_bytes);
+  throw Error(Errc::kDoesNotFit,
+              fmt::format("--device-memory {} and --host-memory {} need {} bytes together; {} has "
+                          "{}, of which {} stay free; at most {} fit",
+                          device, host, device + host, limits.memory_limited_by,
+                          limits.memory_bytes, margin, minus(limits.memory_bytes, margin)));
+}
+
+std::uint64_t nvme_budget(const MemoryOptions& options, std::uint64_t disk_bytes) {
+  if (options.nvme_paths.empty()) return 0;
+  if (!options.nvme_bytes) return page_floor(disk_bytes - disk_bytes / kDiskMarginShare);
+  if (*options.nvme_bytes > disk_bytes)
+    throw Error(Errc::kDoesNotFit,
+                fmt::format("--nvme-memory {} needs more than the {} bytes that --nvme-path has "
+                            "free",
+                            *options.nvme_bytes, disk_bytes));
+  return *options.nvme_bytes;
+}
+
+}  // namespace
+
+MachineLimits machine_limits(const MemoryOptions& options) {
+  const tiers::AvailableMemory memory = tiers::available_memory();
+  return {.memory_bytes = memory.size_bytes,
+          .memory_limited_by = memory.limited_by,
+          .disk_bytes = free_disk_bytes(options.nvme_paths)};
+}
+
+std::uint64_t memory_margin(std::uint64_t memory_bytes) {
+  return std::max(kLeastMargin, memory_bytes / kMarginShare);
+}
+
+Budgets resolve_budgets(const MemoryOptions& options, const MachineLimits& limits) {
+  const std::uint64_t usable = minus(limits.memory_bytes, memory_margin(limits.memory_bytes));
+  const std::uint64_t given = options.device_bytes.value_or(0) + options.host_bytes.value_or(0);
+  if (given > usable)
+    memory_does_not_fit(options.device_bytes.value_or(0), options.host_bytes.value_or(0), limits);
+  const std::uint64_t rest = usable - given;
+  const std::uint64_t share = options.device_bytes || options.host_bytes ? rest : rest / 2;
+  return {.device_bytes =
+              options.device_bytes.value_or(page_floor(std::min(share, kLargestDeviceBytes))),
+          .host_bytes = options.host_bytes.value_or(page_floor(share)),
+          .nvme_bytes = nvme_budget(options, limits.disk_bytes)};
+}
+
+}  // namespace ebbtide::train

@@ -1,0 +1,41 @@
+// Turns what a run is asked to do, and the budgets, into plans: resolves every "auto".
+#pragma once
+
+#include <vector>
+
+#include "ebbtide/plan.hpp"
+#include "src/train/options.hpp"
+#include "src/train/step_plans.hpp"
+
+namespace ebbtide::train {
+
+// The model's part of a recipe; shared by all candidates.
+struct RunModel {
+  model::ModelConfig config;
+  model::StepShape shape;
+  model::SharedKernels device_kernels;
+  model::SharedKernels host_kernels;
+};
+
+// Chunk and group as asked, or as pure functions of model, length and dtype.
+model::StepShape resolve_shape(const model::ModelConfig& config, const TrainOptions& options);
+
+// Policies in the order in which they are tried: as given, or keep what fits, then offload, then
+// recompute more and more.
+std::vector<model::ActivationPolicy> policies_to_try(const PlanningOptions& options);
+
+PlanOptions plan_options(const TrainOptions& options);
+
+// The plans of a whole step, and of evaluation where it has tokens, under the first placement and
+// policy that fit. Blocks for seconds on
+// large programs. Throws Error(kDoesNotFit) that says what the most frugal candidate lacks.
+StepPlans choose_plans(const RunModel& run, const TrainOptions& options,
+                       std::int64_t evaluation_tokens, const Budgets& budgets,
+                       const HardwareModel& hardware);
+
+// The smallest device budget under which some placement and policy fit, as far as the device alone
+// decides it.
+std::uint64_t smallest_device_bytes(const RunModel& run, const TrainOptions& options,
+                                    const Budgets& budgets);
+
+}  // namespace ebbtide::train

@@ -1,0 +1,41 @@
+#include "src/train/placement.hpp"
+
+#include <algorithm>
+
+namespace ebbtide::train {
+namespace {
+
+bool same(const model::StatePlacement& a, const model::StatePlacement& b) {
+  return a.parameters == b.parameters && a.gradients == b.gradients && a.optimizer == b.optimizer;
+}
+
+}  // namespace
+
+std::vector<model::StatePlacement> placements_to_try(const MemoryOptions& options) {
+  constexpr Tier kDevice = Tier::kDevice;
+  constexpr Tier kHost = Tier::kHost;
+  constexpr Tier kNvme = Tier::kNvme;
+  std::vector<model::StatePlacement> placements;
+  for (const model::StatePlacement& wish :
+       {model::StatePlacement{kDevice, kDevice, kHost}, model::StatePlacement{kHost, kHost, kHost},
+        model::StatePlacement{kHost, kHost, kNvme}, model::StatePlacement{kHost, kNvme, kNvme},
+        model::StatePlacement{kNvme, kNvme, kNvme}}) {
+    const model::StatePlacement placement{
+        .parameters = options.parameter_tier.value_or(wish.parameters),
+        .gradients = options.gradient_tier.value_or(wish.gradients),
+        .optimizer = options.optimizer_tier.value_or(wish.optimizer)};
+    const bool known = std::any_of(placements.begin(), placements.end(),
+                                   [&](const auto& other) { return same(other, placement); });
+    if (!known) placements.push_back(placement);
+  }
+  return placements;
+}
+
+bool homes_fit(const model::ModelHomes& homes, const Budgets& budgets) {
+  for (const Tier tier : {Tier::kDevice, Tier::kHost, Tier::kNvme}) {
+    if (homes.layout.bytes()[index(tier)] > budgets.of(tier)) return false;
+  }
+  return true;
+}
+
+}  // namespace ebbtide::train

@@ -1,0 +1,36 @@
+#include "src/train/planned_program.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "ebbtide/error.hpp"
+
+namespace ebbtide::train {
+namespace {
+
+Plan plan_or_explain(const std::string& name, const Program& program,
+                     const PlanSettings& settings) {
+  const Budgets& budgets = settings.budgets;
+  try {
+    return make_plan(program, budgets, settings.hardware, settings.options);
+  } catch (const Error& error) {
+    if (error.code() != make_error_code(Errc::kDoesNotFit)) throw;
+    throw Error(
+        Errc::kDoesNotFit,
+        fmt::format("{}: {} (--device-memory {}, --host-memory {}, --nvme-memory {})", name,
+                    error.what(), budgets.device_bytes, budgets.host_bytes, budgets.nvme_bytes));
+  }
+}
+
+}  // namespace
+
+PlannedProgram plan_program(std::string name, Program program, const PlanSettings& settings) {
+  Plan plan = plan_or_explain(name, program, settings);
+  const Verdict verdict = verify(program, plan);
+  EBBTIDE_CHECK(verdict.ok(), fmt::format("the plan of {} is wrong: {}: {}", name,
+                                          ebbtide::name(verdict.fault), verdict.message));
+  return {std::move(name), std::move(program), std::move(plan)};
+}
+
+}  // namespace ebbtide::train

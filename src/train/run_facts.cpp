@@ -1,0 +1,89 @@
+// What a run comes to before it trains: the model's shape, the settings that a resumed run must
+// share, the bill.
+#include "src/train/run_facts.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "ebbtide/error.hpp"
+
+namespace ebbtide::train {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Code, libraries, stacks and the kernels' scratch: the most that runs of 1 to 4 threads were seen
+// to hold beside arenas, plans and blocks (resident peak, glibc 2.36, oneDNN 2.6).
+constexpr std::uint64_t kProcessBytes = std::uint64_t{96} << 20;
+// One block as floats, one rounded, one that bounces homes on disk.
+constexpr std::uint64_t kBlockBytes = std::uint64_t{12} << 20;
+
+std::string shape_text(const model::ModelConfig& config) {
+  return fmt::format("layers={} hidden={} heads={} kv_heads={} head_dim={} ffn={} vocab={} tied={}",
+                     config.layers, config.hidden, config.heads, config.kv_heads, config.head_dim,
+                     config.ffn, config.vocab, config.tied() ? 1 : 0);
+}
+
+}  // namespace
+
+model::ModelConfig load_config(const TrainOptions& options) {
+  const fs::path path = options.model;
+  model::ModelConfig config = fs::is_directory(path) ? model::read_config(path / "config.json")
+                                                     : model::preset(options.model);
+  if (config.use == model::ModelConfig::Use::kPlanOnly)
+    throw Error(
+        Errc::kNotBuilt,
+        fmt::format("--model {} is for planning only; it cannot be trained", options.model));
+  return config;
+}
+
+Settings settings_of(const TrainOptions& options, const RunModel& run,
+                     const std::string& data_fingerprint) {
+  return {{"--model", shape_text(run.config)},
+          {"--data", data_fingerprint},
+          {"--seq-len", fmt::format("{}", run.shape.seq_len)},
+          {"--batch-size", fmt::format("{}", options.run.batch_size)},
+          {"--grad-accumulation", fmt::format("{}", options.run.grad_accumulation)},
+          {"--chunk-tokens", fmt::format("{}", run.shape.chunk_tokens)},
+          {"--dtype", std::string(name(run.shape.dtype))},
+          {"--seed", fmt::format("{}", options.run.seed)}};
+}
+
+double expected_step_seconds(StepPlans& plans, const TrainOptions& options) {
+  const std::int64_t count = options.run.micro_steps();
+  const auto seconds = [&](std::int64_t at) {
+    return plans.micro_step(options.run.seq_len, at, count).plan.expected_seconds;
+  };
+  double sum = seconds(0) + plans.optimizer().plan.expected_seconds;
+  if (count > 1) sum += seconds(count - 1);
+  if (count > 2) sum += static_cast<double>(count - 2) * seconds(1);
+  return sum;
+}
+
+RunFacts facts_of(StepPlans& plans, const TrainOptions& options, std::int64_t threads) {
+  const ProgramRecipe& recipe = plans.recipe();
+  RunFacts facts{.model = options.model,
+                 .shape = recipe.shape,
+                 .placement = recipe.placement,
+                 .activations = recipe.activations,
+                 .budgets = plans.settings().budgets,
+                 .threads = threads,
+                 .expected_step_seconds = expected_step_seconds(plans, options)};
+  facts.plan_fingerprint = fingerprint(
+      plans.micro_step(options.run.seq_len, 0, options.run.micro_steps()).plan);
+  for (const model::Parameter& parameter : model::parameters(recipe.config))
+    facts.parameters += parameter.count();
+  return facts;
+}
+
+report::MemoryBill bill_of(const StepPlans& plans) {
+  const std::vector<report::Planned> planned = plans.planned();
+  report::MemoryBill bill = report::memory_bill(planned, plans.settings().hardware);
+  bill.constant.push_back({"blocks of weights on their way", kBlockBytes});
+  bill.constant.push_back({"process and kernels, at most", kProcessBytes});
+  return bill;
+}
+
+}  // namespace ebbtide::train

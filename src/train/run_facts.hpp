@@ -1,0 +1,44 @@
+// What a run comes to before it trains: the model's shape, the settings that a resumed run must
+// share, expectations, the bill.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "src/report/bill.hpp"
+#include "src/train/checkpoint.hpp"
+#include "src/train/choose_plans.hpp"
+#include "src/train/options.hpp"
+#include "src/train/step_plans.hpp"
+
+namespace ebbtide::train {
+
+// What every "auto" came to.
+struct RunFacts {
+  std::string model;
+  std::int64_t parameters = 0;
+  model::StepShape shape;
+  model::StatePlacement placement;
+  model::ActivationPolicy activations;
+  Budgets budgets;
+  std::int64_t threads = 0;
+  double expected_step_seconds = 0;
+  std::uint64_t plan_fingerprint = 0;  // of the first micro-step's plan
+};
+
+// Reads the model's shape. Throws Error(kBadUsage, kBadFile or kNotBuilt).
+model::ModelConfig load_config(const TrainOptions& options);
+
+// What a resumed run must have in common with the saved one.
+Settings settings_of(const TrainOptions& options, const RunModel& run,
+                     const std::string& data_fingerprint);
+
+// Seconds that the plans of a whole step expect to take.
+double expected_step_seconds(StepPlans& plans, const TrainOptions& options);
+
+RunFacts facts_of(StepPlans& plans, const TrainOptions& options, std::int64_t threads);
+
+// Of all plans made so far, with what the process holds beside them.
+report::MemoryBill bill_of(const StepPlans& plans);
+
+}  // namespace ebbtide::train

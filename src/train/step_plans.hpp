@@ -1,0 +1,60 @@
+// The programs of a run and their plans, made when first asked for and kept by shape: micro-steps,
+// the optimizer, evaluation. All share one layout of homes.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <tuple>
+#include <vector>
+
+#include "src/model/llama.hpp"
+#include "src/report/bill.hpp"
+#include "src/train/planned_program.hpp"
+
+namespace ebbtide::train {
+
+// What all programs of a run have in common.
+struct ProgramRecipe {
+  model::ModelConfig config;
+  model::StepShape shape;  // of the longest sequence
+  model::StatePlacement placement;
+  model::ActivationPolicy activations;
+  model::ModelHomes homes;
+  model::SharedKernels device_kernels;  // null: programs only to plan
+  model::SharedKernels host_kernels;
+};
+
+class StepPlans {
+ public:
+  StepPlans(ProgramRecipe recipe, PlanSettings settings)
+      : recipe_(std::move(recipe)), settings_(std::move(settings)) {}
+
+  // Micro-step `at` (from 0) of `count` in a step, of `seq_len` tokens.
+  const PlannedProgram& micro_step(std::int64_t seq_len, std::int64_t at, std::int64_t count);
+  const PlannedProgram& evaluation(std::int64_t seq_len);
+  const PlannedProgram& optimizer();
+
+  // Later plans must fit what is reserved.
+  void set_budgets(const Budgets& budgets) { settings_.budgets = budgets; }
+  const ProgramRecipe& recipe() const { return recipe_; }
+  const PlanSettings& settings() const { return settings_; }
+  // All made so far; good until the next one is made.
+  std::vector<report::Planned> planned() const;
+  // Bytes of each tier that the plans made so far touch, homes included.
+  PerTier<std::uint64_t> reserved_bytes() const;
+
+ private:
+  enum class Kind : std::uint8_t { kMicroStep, kEvaluation, kOptimizer };
+  using Key = std::tuple<Kind, std::int64_t, model::GradientStart, model::NormPartials>;
+
+  const PlannedProgram& keep(const Key& key, std::string name, Program program);
+  const PlannedProgram* find(const Key& key) const;
+  model::StepShape shape(std::int64_t seq_len) const;
+
+  ProgramRecipe recipe_;
+  PlanSettings settings_;
+  std::map<Key, std::unique_ptr<PlannedProgram>> plans_;
+};
+
+}  // namespace ebbtide::train

@@ -1,0 +1,208 @@
+#include "src/train/train.hpp"
+
+#include <fmt/format.h>
+#include <sched.h>
+#include <sys/statvfs.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <utility>
+
+#include "ebbtide/error.hpp"
+#include "kernels/kernels.hpp"
+#include "src/model/initialize.hpp"
+#include "src/train/budgets.hpp"
+#include "src/train/checkpoint.hpp"
+#include "src/train/checkpoint_directory.hpp"
+#include "src/train/choose_plans.hpp"
+#include "src/train/model_state.hpp"
+#include "src/train/reserve.hpp"
+#include "src/train/train_loop.hpp"
+#include "src/train/wear.hpp"
+
+namespace ebbtide::train {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::int64_t usable_threads(const RunShape& run) {
+  if (run.threads > 0) return run.threads;
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof(set), &set) != 0) return 1;
+  return std::max(1, CPU_COUNT(&set));
+}
+
+HardwareModel hardware_of(const TransferOptions& transfer) {
+  HardwareModel hardware = generic_cpu_hardware();
+  if (transfer.link_bytes_per_s)
+    hardware.d2h.bytes_per_s = hardware.h2d.bytes_per_s = *transfer.link_bytes_per_s;
+  return hardware;
+}
+
+RunModel run_model(const TrainOptions& options, std::int64_t threads) {
+  RunModel run;
+  run.config = load_config(options);
+  run.shape = resolve_shape(run.config, options);
+  const kernels::CpuKernelsOptions team{.threads = static_cast<int>(threads)};
+  run.device_kernels = kernels::make_cpu_kernels(team);
+  run.host_kernels = kernels::make_cpu_kernels(team);
+  return run;
+}
+
+std::uint64_t drive_bytes(const std::vector<fs::path>& paths) {
+  std::uint64_t bytes = 0;
+  for (const fs::path& path : paths) {
+    struct statvfs space {};
+    if (statvfs(path.c_str(), &space) == 0) bytes += std::uint64_t{space.f_blocks} * space.f_frsize;
+  }
+  return bytes;
+}
+
+// A run from its engine to its last checkpoint.
+class Session {
+ public:
+  Session(const TrainOptions& options, Sources sources, RunModel run, StepPlans plans,
+          TrainObserver& observer, Stop& stop)
+      : options_(options),
+        sources_(std::move(sources)),
+        observer_(observer),
+        stop_(stop),
+        run_(std::move(run)),
+        plans_(std::move(plans)),
+        settings_(settings_of(options, run_, sources_.training->fingerprint())),
+        engine_(reserve(options, plans_.reserved_bytes())),
+        attachment_(stop, engine_),
+        state_(engine_, run_.config, plans_.recipe().homes, run_.shape.dtype, *run_.host_kernels) {
+    if (!options.checkpoint.save.empty()) checkpoints_.emplace(options.checkpoint.save);
+    const PerTier<std::uint64_t> bytes = plans_.reserved_bytes();
+    plans_.set_budgets({bytes[0], bytes[1], bytes[2]});
+  }
+
+  void run() {
+    for (const std::string& warning : engine_.warnings()) observer_.warned(warning);
+    TrainLoop loop({plans_, engine_, state_, *sources_.training, stop_}, options_, start());
+    RunSummary summary;
+    while (loop.position().step < options_.run.steps) step(loop, summary);
+    if (checkpoints_ && last_saved_ != loop.position().step) save(loop);
+    finish(summary);
+  }
+
+ private:
+  // Sets the homes; where the run begins.
+  Position start() {
+    const fs::path& resume = options_.checkpoint.resume;
+    if (!resume.empty()) {
+      const fs::path checkpoint = find_checkpoint(resume);
+      const Position position = read_position(checkpoint, settings_);
+      read_checkpoint(checkpoint, state_);
+      return position;
+    }
+    if (fs::exists(fs::path(options_.model) / "model.safetensors")) {
+      read_weights(options_.model, state_);
+    } else {
+      state_.set_weights(
+          [this](const model::Parameter& parameter, std::int64_t first, std::span<float> values) {
+            model::initialize(parameter, run_.config, options_.run.seed, first, values);
+          });
+      state_.clear_moments();
+    }
+    return {};
+  }
+
+  void step(TrainLoop& loop, RunSummary& summary) {
+    report::StepReport report = loop.step();
+    if (options_.checksum == WeightChecksum::kXxh3) report.weights_xxh3 = state_.weights_xxh3();
+    if (summary.steps++ == 0) summary.first_loss = report.loss;
+    summary.last_loss = report.loss;
+    step_seconds_.push_back(report.step_seconds);
+    observer_.stepped(report);
+    warn_of_wear(report, summary.steps);
+    const std::int64_t at = report.step;
+    if (options_.evaluation.every > 0 && at % options_.evaluation.every == 0)
+      observer_.evaluated(at,
+                          loop.evaluate(*sources_.evaluation.source, sources_.evaluation.count));
+    const std::int64_t every = options_.checkpoint.save_every;
+    if (every > 0 && at % every == 0) save(loop);
+  }
+
+  void save(const TrainLoop& loop) {
+    const std::int64_t step = loop.position().step;
+    write_checkpoint(checkpoints_->begin(step), run_.config, state_, loop.position(), settings_);
+    checkpoints_->commit(step);
+    checkpoints_->prune(options_.checkpoint.keep);
+    last_saved_ = step;
+    observer_.saved(options_.checkpoint.save);
+  }
+
+  // Judged by the second step: the first one also warms everything up.
+  void warn_of_wear(const report::StepReport& report, std::int64_t steps_run) {
+    if (steps_run != 2) return;
+    const std::optional<std::string> warning =
+        wear_warning({.bytes_a_step = report.nvme_bytes_written,
+                      .step_seconds = report.step_seconds,
+                      .capacity_bytes = drive_bytes(options_.memory.nvme_paths),
+                      .endurance_bytes = plans_.settings().hardware.nvme_endurance_bytes});
+    if (warning) observer_.warned(*warning);
+  }
+
+  void finish(RunSummary& summary) {
+    summary.expected_step_seconds = expected_step_seconds(plans_, options_);
+    if (!step_seconds_.empty()) {
+      const auto middle =
+          step_seconds_.begin() + static_cast<std::ptrdiff_t>(step_seconds_.size() / 2);
+      std::nth_element(step_seconds_.begin(), middle, step_seconds_.end());
+      summary.median_step_seconds = *middle;
+    }
+    summary.planned_peak_bytes = plans_.reserved_bytes();
+    summary.touched_bytes = engine_.counters().touched_bytes;
+    summary.moved_bytes = engine_.counters().moved_bytes;
+    summary.poisoned_bytes = engine_.counters().poisoned_bytes;
+    observer_.finished(summary);
+  }
+
+  const TrainOptions& options_;
+  Sources sources_;
+  TrainObserver& observer_;
+  Stop& stop_;
+  RunModel run_;
+  StepPlans plans_;
+  Settings settings_;
+  Engine engine_;
+  Stop::Attachment attachment_;
+  ModelState state_;
+  std::optional<CheckpointDirectory> checkpoints_;
+  std::optional<std::int64_t> last_saved_;
+  std::vector<double> step_seconds_;
+};
+
+// Everything that can be refused before memory is reserved. Nothing after a dry run.
+std::optional<StepPlans> plan_run(const TrainOptions& options, const RunModel& run,
+                                  const Sources& sources, TrainObserver& observer, Stop& stop) {
+  const Budgets budgets = resolve_budgets(options.memory, machine_limits(options.memory));
+  StepPlans plans =
+      choose_plans(run, options, sources.evaluation.tokens, budgets, hardware_of(options.transfer));
+  stop.throw_if_requested();
+  report::MemoryBill bill = bill_of(plans);
+  bill.smallest_device_bytes = smallest_device_bytes(run, options, budgets);
+  observer.planned(facts_of(plans, options, usable_threads(options.run)), bill);
+  if (options.mode == RunMode::kDryRun) return std::nullopt;
+  return plans;
+}
+
+}  // namespace
+
+void train(const TrainOptions& options, Sources sources, TrainObserver& observer, Stop& stop) {
+  RunModel run = run_model(options, usable_threads(options.run));
+  std::optional<StepPlans> plans = plan_run(options, run, sources, observer, stop);
+  if (!plans) return;
+  Session(options, std::move(sources), std::move(run), std::move(*plans), observer, stop).run();
+}
+
+void train(const TrainOptions& options, TrainObserver& observer, Stop& stop) {
+  Sources sources = open_sources(options, load_config(options));
+  train(options, std::move(sources), observer, stop);
+}
+
+}  // namespace ebbtide::train

@@ -1,0 +1,126 @@
+#include "tests/cli/child.hpp"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+#include <thread>
+
+namespace ebbtide::test {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+// No test depends on speed: this only ends a program that hangs.
+constexpr std::chrono::seconds kLimit{120};
+constexpr std::chrono::milliseconds kLook{5};
+
+fs::path output_file(const char* name) {
+  std::string path = (fs::temp_directory_path() / (std::string("ebbtide-") + name + "-XXXXXX"));
+  close(mkstemp(path.data()));
+  return path;
+}
+
+void redirect(const fs::path& path, int descriptor) {
+  const int file = open(path.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC);
+  dup2(file, descriptor);
+}
+
+}  // namespace
+
+std::string program() {
+  const char* path = std::getenv("EBBTIDE_PROGRAM");
+  if (path == nullptr) throw std::runtime_error("EBBTIDE_PROGRAM is not set");
+  return path;
+}
+
+Child::Child(const std::string& executable, const std::vector<std::string>& arguments)
+    : out_(output_file("out")), err_(output_file("err")) {
+  std::vector<char*> argv{const_cast<char*>(executable.c_str())};
+  for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
+  argv.push_back(nullptr);
+  pid_ = fork();
+  if (pid_ != 0) return;
+  redirect(out_, STDOUT_FILENO);
+  redirect(err_, STDERR_FILENO);
+  execv(executable.c_str(), argv.data());
+  _exit(127);
+}
+
+Child::~Child() {
+  if (!ended()) {
+    kill(pid_, SIGKILL);
+    waitpid(pid_, &raw_status_, 0);
+  }
+  std::error_code ignored;
+  fs::remove(out_, ignored);
+  fs::remove(err_, ignored);
+}
+
+bool Child::ended() {
+  if (!ended_) ended_ = waitpid(pid_, &raw_status_, WNOHANG) == pid_;
+  return ended_;
+}
+
+void Child::send(int signal) const {
+  kill(pid_, signal);
+}
+
+bool Child::wait_for_output(const std::string& text) {
+  const Clock::time_point limit = Clock::now() + kLimit;
+  while (read_text(out_).find(text) == std::string::npos) {
+    if (ended()) return read_text(out_).find(text) != std::string::npos;
+    if (Clock::now() > limit) return false;
+    std::this_thread::sleep_for(kLook);
+  }
+  return true;
+}
+
+Outcome Child::wait() {
+  const Clock::time_point limit = Clock::now() + kLimit;
+  while (!ended()) {
+    if (Clock::now() > limit) {
+      ADD_FAILURE() << "the program did not end: " << read_text(out_) << read_text(err_);
+      kill(pid_, SIGKILL);
+    }
+    std::this_thread::sleep_for(kLook);
+  }
+  return {.status = WIFEXITED(raw_status_) ? WEXITSTATUS(raw_status_) : -1,
+          .ended_by = WIFSIGNALED(raw_status_) ? WTERMSIG(raw_status_) : 0,
+          .out = read_text(out_),
+          .err = read_text(err_)};
+}
+
+Outcome run(const std::vector<std::string>& arguments) {
+  return Child(arguments).wait();
+}
+
+TemporaryDirectory::TemporaryDirectory() {
+  // Beside the test, not in /tmp: that may be memory, which takes no O_DIRECT rules.
+  std::string path = (fs::current_path() / "ebbtide-test-XXXXXX").string();
+  path_ = mkdtemp(path.data());
+}
+TemporaryDirectory::~TemporaryDirectory() {
+  std::error_code ignored;
+  fs::remove_all(path_, ignored);
+}
+
+std::string read_text(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+void write_text(const fs::path& path, const std::string& text) {
+  std::ofstream(path, std::ios::binary) << text;
+}
+
+}  // namespace ebbtide::test

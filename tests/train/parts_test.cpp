@@ -1,0 +1,135 @@
+// Budgets, placements, policies and drive wear: pure functions of what is asked and there.
+#include <gtest/gtest.h>
+
+#include "ebbtide/error.hpp"
+#include "src/train/budgets.hpp"
+#include "src/train/choose_plans.hpp"
+#include "src/train/placement.hpp"
+#include "src/train/wear.hpp"
+
+namespace ebbtide::train {
+namespace {
+
+constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
+MachineLimits limits() {
+  return {16 * kGiB, "the machine", 100 * kGiB};
+}
+
+TEST(Budgets, ShareWhatTheMachineHasLessAMargin) {
+  const Budgets budgets = resolve_budgets({}, limits());
+  EXPECT_EQ(budgets.device_bytes, 15 * kGiB / 2);
+  EXPECT_EQ(budgets.host_bytes, 15 * kGiB / 2);
+  EXPECT_EQ(budgets.nvme_bytes, 0U);
+}
+
+TEST(Budgets, GiveTheRestToTheOneThatIsNotGiven) {
+  MemoryOptions options;
+  options.device_bytes = kGiB;
+  EXPECT_EQ(resolve_budgets(options, limits()).host_bytes, 14 * kGiB);
+  options = {};
+  options.host_bytes = 4 * kGiB;
+  EXPECT_EQ(resolve_budgets(options, limits()).device_bytes, 11 * kGiB);
+}
+
+TEST(Budgets, TakeTheFreeDiskLessATwentieth) {
+  MemoryOptions options;
+  options.nvme_paths = {"/somewhere"};
+  EXPECT_EQ(resolve_budgets(options, limits()).nvme_bytes, 95 * kGiB);
+  options.nvme_bytes = 3 * kGiB;
+  EXPECT_EQ(resolve_budgets(options, limits()).nvme_bytes, 3 * kGiB);
+}
+
+std::string refusal(const MemoryOptions& options) {
+  try {
+    resolve_budgets(options, limits());
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), make_error_code(Errc::kDoesNotFit));
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(Budgets, AreRefusedWithFlagNeedAndHaveWhereTheyExceedTheMachine) {
+  MemoryOptions options;
+  options.device_bytes = 10 * kGiB;
+  options.host_bytes = 5 * kGiB;
+  EXPECT_EQ(refusal(options), "accepted");
+  options.host_bytes = 5 * kGiB + 1;
+  const std::string text = refusal(options);
+  EXPECT_NE(text.find("--device-memory 10737418240 and --host-memory 5368709121 need 16106127361"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("at most 16106127360 fit"), std::string::npos) << text;
+}
+
+TEST(Budgets, AreRefusedWhereTheDiskHasLess) {
+  MemoryOptions options;
+  options.nvme_paths = {"/somewhere"};
+  options.nvme_bytes = 100 * kGiB + 1;
+  EXPECT_NE(refusal(options).find("--nvme-memory 107374182401"), std::string::npos);
+}
+
+TEST(Placement, GoesFromTheDeviceToTheHostToNvme) {
+  const auto placements = placements_to_try({});
+  ASSERT_EQ(placements.size(), 5U);
+  EXPECT_EQ(placements.front().parameters, Tier::kDevice);
+  EXPECT_EQ(placements.front().optimizer, Tier::kHost);
+  EXPECT_EQ(placements[1].parameters, Tier::kHost);
+  EXPECT_EQ(placements[2].optimizer, Tier::kNvme);
+  EXPECT_EQ(placements[2].gradients, Tier::kHost);
+  EXPECT_EQ(placements.back().parameters, Tier::kNvme);
+}
+
+TEST(Placement, KeepsTiersThatAreGiven) {
+  MemoryOptions options;
+  options.parameter_tier = Tier::kHost;
+  options.gradient_tier = Tier::kNvme;
+  options.optimizer_tier = Tier::kDevice;
+  const auto placements = placements_to_try(options);
+  ASSERT_EQ(placements.size(), 1U);
+  EXPECT_EQ(placements[0].parameters, Tier::kHost);
+  EXPECT_EQ(placements[0].gradients, Tier::kNvme);
+  EXPECT_EQ(placements[0].optimizer, Tier::kDevice);
+}
+
+TEST(Policies, KeepThenOffloadThenRecomputeMoreAndMore) {
+  const auto policies = policies_to_try({});
+  ASSERT_EQ(policies.size(), 5U);
+  EXPECT_EQ(policies.front().mode, model::ActivationMode::kAuto);
+  EXPECT_EQ(policies.front().saved_fraction, 1.0);
+  EXPECT_EQ(policies.back().saved_fraction, 0.0);
+}
+
+TEST(Policies, AreTakenAsGiven) {
+  PlanningOptions options;
+  options.activations = model::ActivationMode::kOffload;
+  options.saved_fraction = 0.25;
+  options.activation_reach = Reach::kHost;
+  const auto policies = policies_to_try(options);
+  ASSERT_EQ(policies.size(), 1U);
+  EXPECT_EQ(policies[0].mode, model::ActivationMode::kOffload);
+  EXPECT_EQ(policies[0].saved_fraction, 0.25);
+  EXPECT_EQ(policies[0].reach, Reach::kHost);
+}
+
+// 1 TB at 600 bytes written a byte is 6e14; a year of 1 GB/s is 3.2e16.
+TEST(DriveWear, IsWarnedOfWhenADriveLastsLessThanAYear) {
+  DriveWear wear{.bytes_a_step = 1'000'000'000,
+                 .step_seconds = 1,
+                 .capacity_bytes = 1'000'000'000'000,
+                 .endurance_bytes = 0};
+  const auto warning = wear_warning(wear);
+  ASSERT_TRUE(warning.has_value());
+  EXPECT_NE(warning->find("assumed"), std::string::npos);
+  EXPECT_NE(warning->find("lasts 7 days"), std::string::npos) << *warning;
+  wear.endurance_bytes = 3.2e16;
+  EXPECT_FALSE(wear_warning(wear).has_value());
+  wear.endurance_bytes = 0;
+  wear.step_seconds = 60;
+  EXPECT_FALSE(wear_warning(wear).has_value());
+  wear = {.bytes_a_step = 0, .step_seconds = 1, .capacity_bytes = 1};
+  EXPECT_FALSE(wear_warning(wear).has_value());
+}
+
+}  // namespace
+}  // namespace ebbtide::train
