@@ -1,11 +1,11 @@
 #include <gtest/gtest.h>
 
-#include <cstdlib>
+#include <algorithm>
+#include <utility>
 
-#include "tests/plan/interpreter.hpp"
-#include "tests/plan/mutation.hpp"
 #include "tests/plan/naive_planner.hpp"
 #include "tests/plan/plan_builder.hpp"
+#include "tests/plan/trial.hpp"
 
 namespace ebbtide::plan_test {
 namespace {
@@ -47,43 +47,28 @@ Plan tight_plan(const Program& program, std::uint64_t seed) {
   }
 }
 
-struct Trial {
-  Program program;
-  Plan plan;
-  Homes homes;
-  Homes right;
-
-  explicit Trial(std::uint64_t seed, const RandomShape& shape = kSmall)
-      : program(random_program(seed, shape)), plan(tight_plan(program, seed)) {
-    homes = initial_homes(program, seed);
-    right = run_in_order(program, homes);
-  }
-  // How many of the orders end with other homes than the program in order.
-  int wrong_orders(const Plan& tried, int orders) const {
-    Interpreter interpreter(program, tried);
-    int wrong = 0;
-    for (int order = 0; order < orders; ++order)
-      wrong += interpreter.run(homes, static_cast<std::uint64_t>(order)) != right;
-    return wrong;
-  }
-};
+Trial tight_trial(std::uint64_t seed, const RandomShape& shape = kSmall) {
+  Program program = random_program(seed, shape);
+  Plan plan = tight_plan(program, seed);
+  return Trial(std::move(program), std::move(plan), seed);
+}
 
 TEST(VerifyRandomPlans, AcceptsPlansThatAreRightInEveryOrder) {
-  int moving = 0;
+  int through_disk = 0;
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
-    const Trial trial(seed, {.ops_min = 20, .ops_max = 60, .size_max_bytes = 4096});
+    const Trial trial = tight_trial(seed, {.ops_min = 20, .ops_max = 60, .size_max_bytes = 4096});
     const Verdict verdict = verify(trial.program, trial.plan);
     ASSERT_TRUE(verdict.ok()) << "seed " << seed << ": " << verdict.message;
     ASSERT_EQ(trial.wrong_orders(trial.plan, 20), 0) << "seed " << seed;
-    moving += !trial.plan.tasks[index(Lane::kNvmeWrite)].empty();
+    through_disk += !trial.plan.tasks[index(Lane::kNvmeWrite)].empty();
   }
-  EXPECT_GE(moving, 100);  // not only easy plans
+  EXPECT_GE(through_disk, 100);  // not only easy plans
 }
 
 TEST(VerifyRandomPlans, RejectsEveryPlanWithoutOneOfItsWaits) {
   int shown = 0, races = 0;
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
-    const Trial trial(seed);
+    const Trial trial = tight_trial(seed);
     for (std::size_t wait = 0; wait < trial.plan.waits.size(); ++wait) {
       const Plan plan = without_wait(trial.plan, wait);
       ASSERT_FALSE(verify(trial.program, plan).ok()) << "seed " << seed << " wait " << wait;
@@ -95,42 +80,20 @@ TEST(VerifyRandomPlans, RejectsEveryPlanWithoutOneOfItsWaits) {
   EXPECT_GE(shown, races / 2) << races;
 }
 
-int mutation_count() {
-  const char* wanted = std::getenv("EBBTIDE_MUTATIONS");
-  return wanted == nullptr ? 2000 : std::atoi(wanted);
-}
-
-bool is_race(PlanFault fault) {
-  return fault == PlanFault::kUnorderedRead || fault == PlanFault::kUnorderedReuse;
-}
-
 TEST(VerifyMutations, AreRejectedOrRightInEveryOrder) {
-  const int count = mutation_count();
-  int accepted = 0, races = 0, shown = 0;
-  std::uint64_t seed = 0;
-  for (int done = 0; done < count; ++seed) {
-    const Trial trial(seed);
+  const int count = mutation_count(2000);
+  Tally tally;
+  for (std::uint64_t seed = 0; tally.tried < count && !HasFatalFailure(); ++seed) {
+    SCOPED_TRACE(seed);
     Dice dice(seed);
-    for (int i = 0; i < 50 && done < count; ++i, ++done) {
-      Plan plan = trial.plan;
-      std::string changes = mutate(trial.program, plan, dice);
-      if (dice.chance(0.2)) changes += "; " + mutate(trial.program, plan, dice);
-      const Verdict verdict = verify(trial.program, plan);
-      if (verdict.ok()) {
-        ++accepted;
-        ASSERT_EQ(trial.wrong_orders(plan, 100), 0) << "seed " << seed << ": " << changes;
-      } else if (is_race(verdict.fault) && races < count / 20) {
-        ++races;
-        shown += trial.wrong_orders(plan, 30) > 0;
-      }
-    }
+    try_mutations(tight_trial(seed), 50, dice, tally);
   }
-  RecordProperty("accepted", accepted);
-  RecordProperty("races", races);
-  RecordProperty("races_shown", shown);
-  EXPECT_GE(accepted, count / 100);
-  EXPECT_LE(accepted, count / 2);
-  EXPECT_GE(shown, races / 2);
+  RecordProperty("accepted", tally.accepted);
+  RecordProperty("races", tally.races);
+  RecordProperty("races_shown", tally.races_shown);
+  EXPECT_GE(tally.accepted, count / 100);
+  EXPECT_LE(tally.accepted, count / 2);
+  EXPECT_GE(tally.races_shown, tally.races / 2);
 }
 
 }  // namespace

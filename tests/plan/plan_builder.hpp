@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <string>
 #include <vector>
 
 #include "ebbtide/plan.hpp"
@@ -66,18 +67,38 @@ class PlanBuilder {
   Plan plan_;
 };
 
+// The task that has wait i of the plan; lane kLaneCount if there is none.
+struct Waiter {
+  std::size_t lane = kLaneCount;
+  std::size_t task = 0;
+};
+inline Waiter waiter(const Plan& plan, std::size_t i) {
+  for (std::size_t lane = 0; lane < kLaneCount; ++lane)
+    for (std::size_t at = 0; at < plan.tasks[lane].size(); ++at) {
+      const Task& task = plan.tasks[lane][at];
+      if (i >= task.waits_begin && i < task.waits_begin + task.wait_count) return {lane, at};
+    }
+  return {};
+}
+
+inline std::string describe_wait(const Plan& plan, std::size_t i) {
+  const Waiter by = waiter(plan, i);
+  if (by.lane == kLaneCount) return "a wait of no task";
+  const Wait wait = plan.waits[i];
+  return std::string(name(static_cast<Lane>(by.lane))) + " task " + std::to_string(by.task) +
+         " of kind " + std::to_string(plan.tasks[by.lane][by.task].kind_bits) + " waits for " +
+         std::to_string(wait.count) + " of " +
+         std::string(name(static_cast<Lane>(std::uint32_t{wait.lane})));
+}
+
 // Takes wait i of the plan out.
 inline Plan without_wait(Plan plan, std::size_t i) {
-  for (auto& tasks : plan.tasks) {
-    for (Task& task : tasks) {
-      if (i >= task.waits_begin && i < task.waits_begin + task.wait_count) {
-        for (std::size_t at = i; at + 1 < task.waits_begin + task.wait_count; ++at)
-          plan.waits[at] = plan.waits[at + 1];
-        --task.wait_count;
-        return plan;
-      }
-    }
-  }
+  const Waiter by = waiter(plan, i);
+  if (by.lane == kLaneCount) return plan;
+  Task& task = plan.tasks[by.lane][by.task];
+  for (std::size_t at = i; at + 1 < task.waits_begin + task.wait_count; ++at)
+    plan.waits[at] = plan.waits[at + 1];
+  --task.wait_count;
   return plan;
 }
 

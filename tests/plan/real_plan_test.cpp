@@ -1,0 +1,89 @@
+// Plans of the Llama step itself: the verifier takes them, and none of their waits is idle.
+#include <gtest/gtest.h>
+
+#include "ebbtide/error.hpp"
+#include "ebbtide/timeline.hpp"
+#include "src/model/llama.hpp"
+#include "tests/plan/plan_builder.hpp"
+
+namespace ebbtide::plan_test {
+namespace {
+
+model::ModelConfig small_llama() {
+  model::ModelConfig config;
+  config.layers = 2;
+  config.hidden = 64;
+  config.heads = 4;
+  config.kv_heads = 2;
+  config.head_dim = 16;
+  config.ffn = 96;
+  config.vocab = 128;
+  return config;
+}
+
+struct RealPlan {
+  Program program;
+  Plan plan;
+};
+
+// A step of 8 chunks with a tenth more than the smallest device budget.
+RealPlan plan_step(const model::ActivationPolicy& activations, Tier state, std::int64_t group,
+                   const PlanOptions& options) {
+  const model::ModelConfig config = small_llama();
+  const model::StepShape shape{
+      .seq_len = 500, .chunk_tokens = 64, .attention_group = group, .dtype = DType::kF32};
+  const model::ModelHomes homes = model::lay_out_homes(config, shape, {state, state, state});
+  RealPlan made;
+  made.program = model::forward_backward_program(
+      config, homes, {.shape = shape, .activations = activations}, nullptr);
+  const std::uint64_t smallest = smallest_device_budget(made.program);
+  const std::uint64_t homes_bytes = made.program.home_bytes()[index(Tier::kDevice)];
+  const Budgets budgets{smallest + (smallest - homes_bytes) / 10, std::uint64_t{64} << 20,
+                        std::uint64_t{256} << 20};
+  made.plan = make_plan(made.program, budgets, generic_cpu_hardware(), options);
+  return made;
+}
+
+void expect_no_idle_wait(const RealPlan& made) {
+  const Verdict verdict = verify(made.program, made.plan);
+  ASSERT_TRUE(verdict.ok()) << name(verdict.fault) << ": " << verdict.message;
+  ASSERT_GE(made.plan.waits.size(), 100U);
+  for (std::size_t wait = 0; wait < made.plan.waits.size(); ++wait)
+    ASSERT_FALSE(verify(made.program, without_wait(made.plan, wait)).ok())
+        << describe_wait(made.plan, wait);
+}
+
+TEST(RealPlan, NeedsEveryWaitWithActivationsOnTheHost) {
+  const RealPlan made = plan_step({.mode = model::ActivationMode::kOffload, .reach = Reach::kHost},
+                                  Tier::kDevice, 1, {.bucket_bytes = 0});
+  EXPECT_GT(made.plan.moved_bytes[index(Lane::kH2d)], 0U);
+  EXPECT_EQ(made.plan.moved_bytes[index(Lane::kNvmeWrite)], 0U);
+  expect_no_idle_wait(made);
+}
+
+TEST(RealPlan, NeedsEveryWaitWithActivationsOnDisk) {
+  const RealPlan made = plan_step({.mode = model::ActivationMode::kOffload, .reach = Reach::kNvme},
+                                  Tier::kHost, 2, {.bucket_bytes = 1 << 16, .nvme_width = 32});
+  EXPECT_GT(made.plan.moved_bytes[index(Lane::kNvmeRead)], 0U);
+  expect_no_idle_wait(made);
+}
+
+TEST(RealPlan, NeedsEveryWaitWithRecomputingAndStateOnDisk) {
+  const RealPlan made = plan_step({.mode = model::ActivationMode::kRecompute, .saved_fraction = 0},
+                                  Tier::kNvme, 4, {.prefetch_chunk_steps = 2, .nvme_width = 4});
+  expect_no_idle_wait(made);
+}
+
+TEST(RealPlan, RunsInVirtualTimeWithItsExposureAccountedFor) {
+  const RealPlan made = plan_step({.mode = model::ActivationMode::kOffload, .reach = Reach::kNvme},
+                                  Tier::kHost, 1, {});
+  const Timeline timeline = simulate(made.program, made.plan, generic_cpu_hardware());
+  double exposed_s = 0;
+  for (const double lane_s : timeline.exposed_seconds(made.plan)) exposed_s += lane_s;
+  EXPECT_GT(timeline.step_seconds, 0);
+  EXPECT_NEAR(exposed_s + timeline.busy_seconds(Lane::kCompute), timeline.step_seconds,
+              1e-9 * timeline.step_seconds);
+}
+
+}  // namespace
+}  // namespace ebbtide::plan_test
