@@ -29,6 +29,12 @@ std::vector<std::int64_t> shape_of(const model::Parameter& parameter) {
   return {parameter.count()};
 }
 
+std::string shape_text(const std::vector<std::int64_t>& shape) {
+  std::string text;
+  for (const std::int64_t size : shape) text += (text.empty() ? "[" : ", ") + std::to_string(size);
+  return text + "]";
+}
+
 // Tensors to write and the homes that they come from.
 struct Tensors {
   std::vector<model::TensorSpec> specs;
@@ -124,9 +130,8 @@ ModelState::FloatSource tensor_source(const SafetensorsFile& file, const fs::pat
     const model::TensorInfo* tensor = file.find(name);
     if (tensor == nullptr) bad_file(path, fmt::format("has no tensor '{}'", name));
     if (tensor->shape != shape_of(parameter))
-      bad_file(path,
-               fmt::format("tensor '{}' has shape [{}], the model needs [{}]", name,
-                           fmt::join(tensor->shape, ", "), fmt::join(shape_of(parameter), ", ")));
+      bad_file(path, fmt::format("tensor '{}' has shape {}, the model needs {}", name,
+                                 shape_text(tensor->shape), shape_text(shape_of(parameter))));
     file.read_floats(name, static_cast<std::uint64_t>(first), values);
   };
 }
