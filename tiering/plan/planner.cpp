@@ -20,6 +20,35 @@ using namespace planning;
 constexpr std::uint64_t kUnlimited = std::uint64_t{1} << 62;
 constexpr std::uint64_t kLargestDeviceArena = std::uint64_t{kDeviceAlignment} << 32;
 
+// Two transfers one after the other, many at a time: the slower one's pace, both latencies.
+Rate in_a_row(const Rate& a, const Rate& b) {
+  return {std::min(a.bytes_per_s, b.bytes_per_s), a.latency_s + b.latency_s};
+}
+
+ResidencyRates device_rates(const HardwareModel& hardware, double prefetch_s) {
+  return {.up = hardware.h2d,
+          .down = hardware.d2h,
+          .far_up = in_a_row(hardware.nvme_read, hardware.h2d),
+          .far_down = in_a_row(hardware.d2h, hardware.nvme_write),
+          .prefetch_seconds = prefetch_s};
+}
+
+ResidencyRates host_rates(const HardwareModel& hardware, double prefetch_s) {
+  return {.up = hardware.nvme_read,
+          .down = hardware.nvme_write,
+          .far_up = {},
+          .far_down = {},
+          .prefetch_seconds = prefetch_s};
+}
+
+double longest_load_s(const Program& program, const HardwareModel& hardware) {
+  std::uint64_t largest = 0;
+  for (ValueId value = 0; value < program.value_count(); ++value)
+    if (program.value(value).reach != Reach::kDevice)
+      largest = std::max(largest, program.value(value).size_bytes);
+  return hardware.h2d.seconds(static_cast<double>(largest));
+}
+
 // The decisions for all tiers, as one graph.
 class Decisions {
  public:
@@ -27,15 +56,15 @@ class Decisions {
             const PlanOptions& options)
       : graph_(program),
         op_start_s_(op_starts(program, hardware)),
-        prefetch_(program, op_start_s_, options) {
+        prefetch_(program, op_start_s_, options, longest_load_s(program, hardware)) {
     const double ahead_s = prefetch_.seconds();
     device_steps_ = device_steps(program, op_start_s_, prefetch_);
     device_.emplace(graph_, Tier::kDevice, device_steps_, budgets.device_bytes,
-                    ResidencyRates{hardware.h2d, hardware.d2h, ahead_s}, options);
+                    device_rates(hardware, ahead_s), options);
     device_->run();
     host_steps_ = lower_steps(graph_, Tier::kHost, device_steps_, op_start_s_, prefetch_);
     host_.emplace(graph_, Tier::kHost, host_steps_, budgets.host_bytes,
-                  ResidencyRates{hardware.nvme_read, hardware.nvme_write, ahead_s}, options);
+                  host_rates(hardware, ahead_s), options);
     host_->run();
     nvme_steps_ = lower_steps(graph_, Tier::kNvme, host_steps_, op_start_s_, prefetch_);
     nvme_.emplace(graph_, Tier::kNvme, nvme_steps_, budgets.nvme_bytes, ResidencyRates{}, options);

@@ -185,7 +185,7 @@ void Residency::after_use(StepId step, std::uint32_t use) {
   State& state = states_[by.value];
   state.next = next_of_use_[use];
   const bool used_again = state.next.step != kNever && !state.next.discards;
-  const bool leaves = !used_again || leaves_at_once(by);
+  const bool leaves = !used_again || (leaves_at_once(by) && can_hide_leaving(step, state));
   const bool wanted_below = state.next.wanted_below || (leaves && used_again);
   if (state.has_fixed_block) return;
   if (wanted_below && !state.valid_below && (by.writes() || leaves)) send_down(step + 1, by.value);
@@ -198,6 +198,34 @@ void Residency::after_use(StepId step, std::uint32_t use) {
 double Residency::seconds_to_lose(const State& state, std::uint64_t bytes) const {
   const double up_s = static_cast<double>(bytes) / rates_.up.bytes_per_s;
   return state.valid_below ? up_s : up_s + static_cast<double>(bytes) / rates_.down.bytes_per_s;
+}
+
+// Whether a tenant that is asked to leave can be back in time. Its store queues behind those before
+// it; its load has to end before the loads of those that left before it must begin, since what is
+// saved last is needed first. Where it cannot, it stays, and leaves only if its room is needed.
+bool Residency::can_hide_leaving(StepId step, const State& state) {
+  if (tier_ != Tier::kDevice) return true;
+  const auto bytes = static_cast<double>(map_.block(state.block).size);
+  const ValueId value = map_.block(state.block).value;
+  const Rate& down = rate_down(value);
+  const Rate& up = goes_far(value) ? rates_.far_up : rates_.up;
+  const double now_s = steps_.start_s[step + 1 < steps_.size() ? step + 1 : step];
+  if (loads_begin_s_ <= now_s) loads_begin_s_ = std::numeric_limits<double>::infinity();
+  const double stored_s =
+      state.valid_below ? now_s : std::max(down_free_s_, now_s) + down.seconds(bytes);
+  const double begin_s =
+      std::min(loads_begin_s_, steps_.start_s[state.next.step]) - bytes / up.bytes_per_s;
+  if (begin_s - up.latency_s < stored_s) return false;
+  loads_begin_s_ = begin_s;
+  return true;
+}
+
+bool Residency::goes_far(ValueId value) const {
+  return tier_ == Tier::kDevice && program_.value(value).reach == Reach::kNvme;
+}
+
+const Rate& Residency::rate_down(ValueId value) const {
+  return goes_far(value) ? rates_.far_down : rates_.down;
 }
 
 bool Residency::leaves_at_once(const Use& use) const {
@@ -269,9 +297,10 @@ void Residency::send_down(StepId position, ValueId value) {
   add_reader(touches, node);
   block.was_used = true;
   const double ready_s = position < steps_.size() ? steps_.start_s[position] : down_free_s_;
+  const Rate& down = rate_down(value);
   down_free_s_ =
-      std::max(down_free_s_, ready_s) + static_cast<double>(block.size) / rates_.down.bytes_per_s;
-  block.available_s = down_free_s_ + rates_.down.latency_s;
+      std::max(down_free_s_, ready_s) + static_cast<double>(block.size) / down.bytes_per_s;
+  block.available_s = down_free_s_ + down.latency_s;
   state.valid_below = true;
   state.below_ready = position;
 }

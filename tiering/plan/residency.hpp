@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -29,6 +30,8 @@ struct OutOfRoom {
 struct ResidencyRates {
   Rate up;                      // from the tier below
   Rate down;                    // to the tier below
+  Rate far_up;                  // from the lowest tier, by way of those between
+  Rate far_down;                // to the lowest tier
   double prefetch_seconds = 0;  // a tenant used within this before a step counts as busy
 };
 
@@ -110,6 +113,9 @@ class Residency {
   Lane down_lane() const;
   bool stays_in_tier(const Value& value) const;
   bool leaves_at_once(const Use& use) const;
+  bool goes_far(ValueId value) const;  // by the host arena to NVMe
+  const Rate& rate_down(ValueId value) const;
+  bool can_hide_leaving(StepId step, const State& state);
   Tier home_tier(ValueId value) const;
   bool wanted_below_at_end(ValueId value) const;
 
@@ -124,6 +130,7 @@ class Residency {
   std::vector<State> states_;
   std::vector<Next> next_of_use_;
   std::vector<std::uint64_t> addresses_;
+  double loads_begin_s_ = std::numeric_limits<double>::infinity();  // of those that left so far
   double down_free_s_ = 0;     // when the lane to the tier below is expected to be idle
   std::vector<double> costs_;  // scratch of the search for a window
   std::vector<std::uint64_t> limited_bytes_;  // by resident limit

@@ -5,6 +5,12 @@
 #include <cmath>
 
 namespace ebbtide::planning {
+namespace {
+
+// A load that waits behind as many others of its size as an op has operands is still in time.
+constexpr double kLoadsAhead = 4;
+
+}  // namespace
 
 std::vector<double> op_starts(const Program& program, const HardwareModel& hardware) {
   std::vector<double> starts(program.op_count() + 1, 0.0);
@@ -21,11 +27,11 @@ std::vector<double> op_starts(const Program& program, const HardwareModel& hardw
 }
 
 PrefetchDistance::PrefetchDistance(const Program& program, const std::vector<double>& op_start_s,
-                                   const PlanOptions& options)
+                                   const PlanOptions& options, double longest_load_s)
     : step_begin_(program.chunk_steps()),
       op_start_s_(op_start_s),
       chunk_steps_(options.prefetch_chunk_steps),
-      seconds_(options.prefetch_seconds) {}
+      seconds_(std::max(options.prefetch_seconds, kLoadsAhead * longest_load_s)) {}
 
 OpId PrefetchDistance::issue_op(OpId op, std::uint32_t hops) const {
   if (chunk_steps_) {

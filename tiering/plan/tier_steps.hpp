@@ -35,7 +35,7 @@ std::vector<double> op_starts(const Program& program, const HardwareModel& hardw
 class PrefetchDistance {
  public:
   PrefetchDistance(const Program& program, const std::vector<double>& op_start_s,
-                   const PlanOptions& options);
+                   const PlanOptions& options, double longest_load_s);
   // First op that may still run when a load for `op` is issued, `hops` transfers away.
   OpId issue_op(OpId op, std::uint32_t hops) const;
   double seconds() const { return seconds_; }
