@@ -201,7 +201,7 @@ TEST_F(TrainCommand, NamesTheSmallestDeviceBudgetAndThenTakesIt) {
   const Outcome refused = run(with("--device-memory", "64KiB"));
   EXPECT_EQ(refused.status, 2) << refused.err;
   EXPECT_NE(refused.err.find("--device-memory 65536"), std::string::npos) << refused.err;
-  const std::string marker = "smallest device budget that fits is ";
+  const std::string marker = "the smallest that fits is ";
   const std::size_t at = refused.err.find(marker);
   ASSERT_NE(at, std::string::npos) << refused.err;
   const std::string smallest = std::to_string(std::stoull(refused.err.substr(at + marker.size())));
@@ -320,7 +320,8 @@ TEST_F(TrainCommand, LogsExactlyTheDocumentedFields) {
 
 TEST_F(TrainCommand, TrainsTheSameWeightsInAFractionOfTheMemory) {
   const auto resident = log_of(train({"--activations", "keep"}));
-  const auto moved = log_of(tiered({"--verify-offload", "--poison-freed"}));
+  const auto moved = log_of(tiered({"--verify-offload", "--poison-freed", "--parameter-tier",
+                                    "nvme", "--gradient-tier", "nvme"}));
   ASSERT_EQ(resident.size(), moved.size());
   for (std::size_t i = 0; i < moved.size(); ++i) {
     EXPECT_EQ(resident[i]["weights_xxh3"], moved[i]["weights_xxh3"]);
