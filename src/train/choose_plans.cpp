@@ -103,36 +103,63 @@ PlanOptions plan_options(const TrainOptions& options) {
   return plan;
 }
 
+namespace {
+
+// The first policy of a placement under which a whole step fits; nothing, and why, where none does.
+std::optional<StepPlans> plan_placement(ProgramRecipe recipe, const TrainOptions& options,
+                                        std::int64_t evaluation_tokens,
+                                        const PlanSettings& settings, std::optional<Error>& why) {
+  for (const model::ActivationPolicy& policy : policies_for(recipe.placement, options)) {
+    recipe.activations = policy;
+    StepPlans plans(recipe, settings);
+    try {
+      plan_step(plans, options, evaluation_tokens);
+      return plans;
+    } catch (const Error& error) {
+      if (error.code() != make_error_code(Errc::kDoesNotFit)) throw;
+      why = error;
+    }
+  }
+  return std::nullopt;
+}
+
+// Whether the placement asks for a tier that the run does not have.
+bool lacks_nvme(const model::ModelHomes& homes, const Budgets& budgets) {
+  return budgets.nvme_bytes == 0 && homes.layout.bytes()[index(Tier::kNvme)] > 0;
+}
+
+}  // namespace
+
 StepPlans choose_plans(const RunModel& run, const TrainOptions& options,
                        std::int64_t evaluation_tokens, const Budgets& budgets,
                        const HardwareModel& hardware) {
   const PlanSettings settings{budgets, hardware, plan_options(options)};
-  std::optional<Error> last;
+  std::optional<Error> no_homes;
+  std::optional<Error> no_plan;
   for (const model::StatePlacement& placement : placements_to_try(options.memory)) {
     const model::ModelHomes homes = model::lay_out_homes(run.config, run.shape, placement);
     if (!homes_fit(homes, budgets)) {
-      last = homes_do_not_fit(homes, budgets);
+      if (!no_homes || !lacks_nvme(homes, budgets)) no_homes = homes_do_not_fit(homes, budgets);
       continue;
     }
-    for (const model::ActivationPolicy& policy : policies_for(placement, options)) {
-      StepPlans plans({.config = run.config,
-                       .shape = run.shape,
-                       .placement = placement,
-                       .activations = policy,
-                       .homes = homes,
-                       .device_kernels = run.device_kernels,
-                       .host_kernels = run.host_kernels},
-                      settings);
-      try {
-        plan_step(plans, options, evaluation_tokens);
-        return plans;
-      } catch (const Error& error) {
-        if (error.code() != make_error_code(Errc::kDoesNotFit)) throw;
-        last = error;
-      }
-    }
+    std::optional<StepPlans> plans = plan_placement({.config = run.config,
+                                                     .shape = run.shape,
+                                                     .placement = placement,
+                                                     .activations = {},
+                                                     .homes = homes,
+                                                     .device_kernels = run.device_kernels,
+                                                     .host_kernels = run.host_kernels},
+                                                    options, evaluation_tokens, settings, no_plan);
+    if (plans) return std::move(*plans);
   }
-  throw Error(*last);
+  if (!no_plan) throw Error(*no_homes);
+  const std::uint64_t smallest = smallest_device_bytes(run, options, budgets);
+  if (budgets.device_bytes >= smallest) throw Error(*no_plan);
+  throw Error(
+      Errc::kDoesNotFit,
+      fmt::format("--device-memory {} is too small for {} tokens in chunks of {}; the "
+                  "smallest that fits is {} bytes",
+                  budgets.device_bytes, run.shape.seq_len, run.shape.chunk_tokens, smallest));
 }
 
 std::uint64_t smallest_device_bytes(const RunModel& run, const TrainOptions& options,

@@ -1,13 +1,22 @@
 #include "src/train/reserve.hpp"
 
-#include <algorithm>
+#include <fmt/format.h>
+
 #include <memory>
+#include <system_error>
 
 #include "ebbtide/device.hpp"
+#include "ebbtide/error.hpp"
 
 namespace ebbtide::train {
 
-Engine reserve(const TrainOptions& options, const PerTier<std::uint64_t>& bytes) {
+namespace {
+
+bool from_the_system(const std::error_code& code) {
+  return code.category() == std::system_category() || code.category() == std::generic_category();
+}
+
+Engine make_engine(const TrainOptions& options, const PerTier<std::uint64_t>& bytes) {
   const TransferOptions& transfer = options.transfer;
   EngineOptions engine;
   engine.host_bytes = bytes[index(Tier::kHost)];
@@ -22,6 +31,20 @@ Engine reserve(const TrainOptions& options, const PerTier<std::uint64_t>& bytes)
   return {make_cpu_device({.arena_bytes = bytes[index(Tier::kDevice)],
                            .link_bytes_per_s = transfer.link_bytes_per_s}),
           engine};
+}
+
+}  // namespace
+
+Engine reserve(const TrainOptions& options, const PerTier<std::uint64_t>& bytes) {
+  try {
+    return make_engine(options, bytes);
+  } catch (const Error& error) {
+    if (!from_the_system(error.code())) throw;
+    // Nothing has run yet: what the system refuses is a setting that cannot be had here.
+    const bool is_path = !error.context().path.empty();
+    throw Error(is_path ? Errc::kBadUsage : Errc::kDoesNotFit,
+                fmt::format("{}{}", is_path ? "--nvme-path: " : "", error.what()));
+  }
 }
 
 }  // namespace ebbtide::train

@@ -7,8 +7,8 @@
 
 namespace ebbtide::train {
 
-// Throws Error(kDoesNotFit) naming the flag when memory or disk give less than `bytes`, or the
-// system's error.
+// Throws Error(kDoesNotFit) where memory or disk give less than `bytes`, Error(kBadUsage) where an
+// --nvme-path takes no file.
 Engine reserve(const TrainOptions& options, const PerTier<std::uint64_t>& bytes);
 
 }  // namespace ebbtide::train

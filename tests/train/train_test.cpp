@@ -72,7 +72,10 @@ TEST_F(TrainRun, GivesTheSameBitsUnderTheSmallestBudgetThatTheBillNames) {
 TEST_F(TrainRun, PlansThePeaksThatTheEngineThenTouches) {
   for (const Where where : kEverywhere) {
     const RunSummary summary = run(options(where), made()).summary;
-    EXPECT_EQ(summary.planned_peak_bytes, summary.touched_bytes);
+    // The engine saw the last byte, the plan the end of the block around it.
+    for (const Tier tier : {Tier::kDevice, Tier::kHost, Tier::kNvme})
+      EXPECT_EQ(summary.planned_peak_bytes[index(tier)],
+                extent(summary.touched_bytes[index(tier)], tier));
   }
 }
 
