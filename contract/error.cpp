@@ -10,14 +10,22 @@ class Category final : public std::error_category {
   const char* name() const noexcept override { return "ebbtide"; }
   std::string message(int code) const override {
     switch (static_cast<Errc>(code)) {
-      case Errc::kBadUsage: return "bad usage";
-      case Errc::kDoesNotFit: return "does not fit";
-      case Errc::kBadFile: return "malformed file";
-      case Errc::kBadData: return "unusable data";
-      case Errc::kNotBuilt: return "not available";
-      case Errc::kCorrupted: return "corrupted";
-      case Errc::kCancelled: return "cancelled";
-      case Errc::kDiverged: return "not finite";
+      case Errc::kBadUsage:
+        return "bad usage";
+      case Errc::kDoesNotFit:
+        return "does not fit";
+      case Errc::kBadFile:
+        return "malformed file";
+      case Errc::kBadData:
+        return "unusable data";
+      case Errc::kNotBuilt:
+        return "not available";
+      case Errc::kCorrupted:
+        return "corrupted";
+      case Errc::kCancelled:
+        return "cancelled";
+      case Errc::kDiverged:
+        return "not finite";
     }
     return "unknown error";
   }

@@ -15,11 +15,16 @@ double HardwareModel::op_seconds(const OpCost& cost, Place place) const {
 
 const Rate& HardwareModel::rate(Lane lane) const {
   switch (lane) {
-    case Lane::kD2h: return d2h;
-    case Lane::kH2d: return h2d;
-    case Lane::kNvmeWrite: return nvme_write;
-    case Lane::kNvmeRead: return nvme_read;
-    default: break;
+    case Lane::kD2h:
+      return d2h;
+    case Lane::kH2d:
+      return h2d;
+    case Lane::kNvmeWrite:
+      return nvme_write;
+    case Lane::kNvmeRead:
+      return nvme_read;
+    default:
+      break;
   }
   contract_violated("a transfer lane", __FILE__, __LINE__, std::string(ebbtide::name(lane)));
 }

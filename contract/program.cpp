@@ -32,7 +32,9 @@ Home HomeLayout::add(std::uint64_t size_bytes, Tier tier) {
   return home;
 }
 
-KindId Program::add_kind(ValueKind kind) { return append<KindId>(kinds_, std::move(kind)); }
+KindId Program::add_kind(ValueKind kind) {
+  return append<KindId>(kinds_, std::move(kind));
+}
 
 KernelId Program::add_kernel(Kernel kernel) {
   return append<KernelId>(kernels_, std::move(kernel));
@@ -40,7 +42,8 @@ KernelId Program::add_kernel(Kernel kernel) {
 
 ValueId Program::add_value(Value value) {
   EBBTIDE_CHECK(value.size_bytes > 0, "a value of no bytes");
-  EBBTIDE_CHECK(value.kind < kinds_.size(), fmt::format("kind {} of {}", value.kind, kinds_.size()));
+  EBBTIDE_CHECK(value.kind < kinds_.size(),
+                fmt::format("kind {} of {}", value.kind, kinds_.size()));
   EBBTIDE_CHECK(values_.size() < (1U << 29), "too many values");
   return append<ValueId>(values_, value);
 }
@@ -86,8 +89,8 @@ std::span<const std::byte> Program::args(OpId id) const {
 }
 
 std::uint64_t Program::memory_bytes() const {
-  return bytes_of(values_) + bytes_of(homes_) + bytes_of(ops_) + bytes_of(uses_) +
-         bytes_of(args_) + bytes_of(costs_) + bytes_of(chunk_steps_);
+  return bytes_of(values_) + bytes_of(homes_) + bytes_of(ops_) + bytes_of(uses_) + bytes_of(args_) +
+         bytes_of(costs_) + bytes_of(chunk_steps_);
 }
 
 std::string Program::describe(ValueId id) const {

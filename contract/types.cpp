@@ -15,11 +15,16 @@ std::string_view name(Lane lane) {
 
 std::string_view name(DType dtype) {
   switch (dtype) {
-    case DType::kF32: return "fp32";
-    case DType::kBf16: return "bf16";
-    case DType::kF64: return "fp64";
-    case DType::kU32: return "uint32";
-    case DType::kU8: return "uint8";
+    case DType::kF32:
+      return "fp32";
+    case DType::kBf16:
+      return "bf16";
+    case DType::kF64:
+      return "fp64";
+    case DType::kU32:
+      return "uint32";
+    case DType::kU8:
+      return "uint8";
   }
   return "unknown";
 }

@@ -19,14 +19,14 @@
 namespace ebbtide {
 
 enum class Errc {
-  kBadUsage = 1,   // a flag or setting that cannot be meant
-  kDoesNotFit,     // a budget, a disk or a limit is too small
-  kBadFile,        // a file's content breaks its format
-  kBadData,        // training data that cannot be used (a token id outside the vocabulary, ...)
-  kNotBuilt,       // a part that this build or version does not have
-  kCorrupted,      // bytes that came back differ from those that left
-  kCancelled,      // stopped by a signal or by a failure elsewhere
-  kDiverged,       // a loss or gradient that is not finite
+  kBadUsage = 1,  // a flag or setting that cannot be meant
+  kDoesNotFit,    // a budget, a disk or a limit is too small
+  kBadFile,       // a file's content breaks its format
+  kBadData,       // training data that cannot be used (a token id outside the vocabulary, ...)
+  kNotBuilt,      // a part that this build or version does not have
+  kCorrupted,     // bytes that came back differ from those that left
+  kCancelled,     // stopped by a signal or by a failure elsewhere
+  kDiverged,      // a loss or gradient that is not finite
 };
 
 const std::error_category& error_category() noexcept;
@@ -34,7 +34,7 @@ std::error_code make_error_code(Errc code) noexcept;
 
 // What an Error is about; empty members are not printed.
 struct ErrorContext {
-  std::string operation{};                // "write the swap file", "read the config"
+  std::string operation{};  // "write the swap file", "read the config"
   std::string path{};
   std::optional<std::uint64_t> offset{};  // bytes
   std::optional<std::uint64_t> wanted{};  // bytes
@@ -72,8 +72,8 @@ template <>
 struct std::is_error_code_enum<ebbtide::Errc> : std::true_type {};
 
 // Throws ContractViolation unless the condition holds. `detail` is evaluated only on failure.
-#define EBBTIDE_CHECK(condition, detail)                                              \
-  do {                                                                                \
-    if (!(condition)) [[unlikely]]                                                    \
-      ::ebbtide::contract_violated(#condition, __FILE__, __LINE__, (detail));         \
+#define EBBTIDE_CHECK(condition, detail)                                      \
+  do {                                                                        \
+    if (!(condition)) [[unlikely]]                                            \
+      ::ebbtide::contract_violated(#condition, __FILE__, __LINE__, (detail)); \
   } while (false)

@@ -21,7 +21,7 @@ struct HardwareModel {
   std::string name;
   double device_flops_per_s = 0;  // sustained, in the run's dtype
   double device_memory_bytes_per_s = 0;
-  double op_overhead_s = 0;       // launch and dispatch of one op
+  double op_overhead_s = 0;  // launch and dispatch of one op
   Rate d2h;
   Rate h2d;
   Rate nvme_write;

@@ -112,7 +112,8 @@ struct Plan {
 Plan make_plan(const Program& program, const Budgets& budgets, const HardwareModel& hardware,
                const PlanOptions& options);
 
-// The largest sum of operands of one op at `place`, above the homes there: no budget below it plans.
+// The largest sum of operands of one op at `place`, above the homes there: no budget below it
+// plans.
 std::uint64_t largest_operand_sum(const Program& program, Place place);
 
 // The smallest device budget that plans, homes included.
@@ -124,14 +125,14 @@ std::uint64_t fingerprint(const Plan& plan);
 // What verify() found wrong, with a name.
 enum class PlanFault : std::uint8_t {
   kNone,
-  kMalformed,        // an index or size out of range, a lane that cannot do the task
-  kDeadlock,         // a wait that can never be met
-  kWrongContent,     // a read of an address that holds another value or version
-  kUnorderedRead,    // a read not ordered after the write that it needs
-  kUnorderedReuse,   // an overwrite not ordered after an access to the old tenant
+  kMalformed,       // an index or size out of range, a lane that cannot do the task
+  kDeadlock,        // a wait that can never be met
+  kWrongContent,    // a read of an address that holds another value or version
+  kUnorderedRead,   // a read not ordered after the write that it needs
+  kUnorderedReuse,  // an overwrite not ordered after an access to the old tenant
   kOverBudget,
-  kOpOrder,          // the program's order is not kept, or an op is missing or doubled
-  kEndState,         // a value with a home does not end where it began
+  kOpOrder,   // the program's order is not kept, or an op is missing or doubled
+  kEndState,  // a value with a home does not end where it began
 };
 std::string_view name(PlanFault fault);
 

@@ -73,7 +73,7 @@ enum class Reach : std::uint8_t {
 // A fixed place for a value that lives across steps.
 struct Home {
   Tier tier = Tier::kHost;
-  std::uint64_t address = 0;     // bytes from the start of the tier's space
+  std::uint64_t address = 0;  // bytes from the start of the tier's space
   std::uint64_t size_bytes = 0;
 };
 
@@ -102,7 +102,7 @@ struct Value {
   KindId kind = 0;
   DType dtype = DType::kF32;
   Reach reach = Reach::kAny;
-  std::uint32_t home = kNoHome;           // index into Program::homes()
+  std::uint32_t home = kNoHome;            // index into Program::homes()
   std::array<std::int32_t, 2> at{-1, -1};  // which one of its kind: (layer, chunk), -1 for none
   static constexpr std::uint32_t kNoHome = ~0U;
 };

@@ -46,16 +46,24 @@ constexpr std::uint64_t extent(std::uint64_t size_bytes, Tier tier) {
   return align_up(size_bytes, alignment(tier));
 }
 
-constexpr std::size_t index(Tier tier) { return static_cast<std::size_t>(tier); }
-constexpr std::size_t index(Lane lane) { return static_cast<std::size_t>(lane); }
+constexpr std::size_t index(Tier tier) {
+  return static_cast<std::size_t>(tier);
+}
+constexpr std::size_t index(Lane lane) {
+  return static_cast<std::size_t>(lane);
+}
 
 constexpr std::uint64_t dtype_bytes(DType dtype) {
   switch (dtype) {
-    case DType::kF64: return 8;
+    case DType::kF64:
+      return 8;
     case DType::kF32:
-    case DType::kU32: return 4;
-    case DType::kBf16: return 2;
-    case DType::kU8: return 1;
+    case DType::kU32:
+      return 4;
+    case DType::kBf16:
+      return 2;
+    case DType::kU8:
+      return 1;
   }
   return 0;
 }

@@ -14,12 +14,12 @@ namespace ebbtide::model {
 struct ModelConfig {
   std::string name;
   std::int64_t layers = 0;
-  std::int64_t hidden = 0;      // H
-  std::int64_t heads = 0;       // Q
-  std::int64_t kv_heads = 0;    // G, divides heads
-  std::int64_t head_dim = 0;    // D
-  std::int64_t ffn = 0;         // F
-  std::int64_t vocab = 0;       // V
+  std::int64_t hidden = 0;    // H
+  std::int64_t heads = 0;     // Q
+  std::int64_t kv_heads = 0;  // G, divides heads
+  std::int64_t head_dim = 0;  // D
+  std::int64_t ffn = 0;       // F
+  std::int64_t vocab = 0;     // V
   double rms_epsilon = 1e-5;
   double rope_theta = 10000.0;
   kernels::RopeScaling rope_scaling = {};

@@ -71,8 +71,8 @@ RunFacts facts_of(StepPlans& plans, const TrainOptions& options, std::int64_t th
                  .budgets = plans.settings().budgets,
                  .threads = threads,
                  .expected_step_seconds = expected_step_seconds(plans, options)};
-  facts.plan_fingerprint = fingerprint(
-      plans.micro_step(options.run.seq_len, 0, options.run.micro_steps()).plan);
+  facts.plan_fingerprint =
+      fingerprint(plans.micro_step(options.run.seq_len, 0, options.run.micro_steps()).plan);
   for (const model::Parameter& parameter : model::parameters(recipe.config))
     facts.parameters += parameter.count();
   return facts;
