@@ -21,7 +21,6 @@ constexpr std::int64_t kMaxTileCols = 512;
 // A panel of b (16 KiB of fp32) stays in the first-level cache, a tile's part of a in the second.
 constexpr std::int64_t kDepth = 256;
 static_assert(kTokenBlock % kDepth == 0);
-constexpr std::int64_t kColumnStride = spread(kMaxTileRows);
 constexpr std::int64_t kWantedTiles = 16;  // for balance over the threads
 
 struct Sizes {
@@ -63,16 +62,16 @@ TileShape tile_shape(const Sizes& s) {
 
 // A member's scratch, by parts.
 struct Tiles {
-  Panels a;          // (kMaxTileRows, kDepth), or plain (kDepth, kMaxTileRows)
-  Panels b;          // (kDepth, kMaxTileCols)
-  Panels b_columns;  // (kPanel, kDepth): a panel of b before it is transposed
-  float* c;          // (kMaxTileRows, kMaxTileCols)
+  Panels a;      // (kMaxTileRows, kDepth)
+  Panels b;      // (kDepth, kMaxTileCols)
+  float* panel;  // one of either, before it is transposed
+  float* c;      // (kMaxTileRows, kMaxTileCols)
   std::span<float> rest;
 
   explicit Tiles(Parts& parts)
-      : a(take_panels(parts, std::max(kMaxTileRows, kDepth), std::max(kDepth, kColumnStride))),
+      : a(take_panels(parts, kMaxTileRows, kDepth)),
         b(take_panels(parts, kDepth, kMaxTileCols)),
-        b_columns{parts.take(kPanel * kDepth), kPanel},
+        panel(parts.take(kDepth * kPanel)),
         c(parts.take(kMaxTileRows * kMaxTileCols)),
         rest(parts.rest()) {}
 };
@@ -91,56 +90,53 @@ Window<T> window(const ConstTensor& t, Range rows, Range cols) {
   return {data<T>(t) + rows.begin * t.cols + cols.begin, rows.size(), cols.size(), t.cols};
 }
 
+// b's part in panels. Stored (N, K), a panel's columns are stored rows: it is transposed, one panel
+// at a time.
 template <typename T>
-void copy_rows(const Window<T>& from, float* to, std::int64_t stride) {
-  for (std::int64_t r = 0; r < from.rows; ++r) {
-    const T* row = from.data + r * from.stride;
-#pragma omp simd
-    for (std::int64_t c = 0; c < from.cols; ++c) to[r * stride + c] = to_float(row[c]);
+void load_b(const Tile& tile, Range ks, const Tiles& t) {
+  if (tile.op.b_layout == Layout::kAsStored) {
+    return load_panels(window<T>(tile.op.b, ks, tile.cols), 1.0F, t.b);
   }
-}
-
-// Stored (N, K): a panel's columns are stored rows, so they are transposed, a panel at a time.
-template <typename T>
-void load_transposed_b(const Tile& tile, Range ks, const Tiles& t) {
+  const Panels panel{t.panel, kPanel};
   for (std::int64_t n = tile.cols.begin; n < tile.cols.end; n += kPanel) {
     const Range cols{n, std::min(n + kPanel, tile.cols.end)};
-    load_panels(window<T>(tile.op.b, cols, ks), 1.0F, t.b_columns);
-    transpose_panels(t.b_columns.data, t.b_columns.panel(), kPanel, in_panels(ks.size()),
+    load_panels(window<T>(tile.op.b, cols, ks), 1.0F, panel);
+    transpose_panels(panel.data, panel.panel(), kPanel, in_panels(ks.size()),
                      t.b.data + (n - tile.cols.begin) / kPanel * t.b.panel(), t.b.panel());
   }
 }
 
+// a's part in panels. Stored (K, M), a panel of it is that of kPanel rows, transposed.
 template <typename T>
-void load_b(const Tile& tile, Range ks, const Tiles& t) {
-  if (tile.op.b_layout == Layout::kTransposed) return load_transposed_b<T>(tile, ks, t);
-  load_panels(window<T>(tile.op.b, ks, tile.cols), 1.0F, t.b);
+void load_a(const Tile& tile, Range ks, const Tiles& t) {
+  if (tile.op.a_layout == Layout::kAsStored) {
+    return load_panels(window<T>(tile.op.a, tile.rows, ks), 1.0F, t.a);
+  }
+  const Panels panel{t.panel, kDepth};
+  for (std::int64_t m = tile.rows.begin; m < tile.rows.end; m += kPanel) {
+    const Range rows{m, std::min(m + kPanel, tile.rows.end)};
+    load_panels(window<T>(tile.op.a, ks, rows), 1.0F, panel);
+    transpose_panels(panel.data, panel.panel(), in_panels(ks.size()), kPanel,
+                     t.a.data + (m - tile.rows.begin) * kPanel, t.a.panel());
+  }
 }
 
 // c += a . b over [ks].
 template <typename T>
 void multiply_depth(const Tile& tile, Range ks, const Tiles& t) {
+  load_a<T>(tile, ks, t);
   load_b<T>(tile, ks, t);
-  TileProduct product{.m = tile.rows.size(),
-                      .n = tile.c_stride(),
-                      .b = t.b.data,
-                      .b_panel = t.b.panel(),
-                      .c = t.c,
-                      .c_stride = tile.c_stride(),
-                      .accumulate = Accumulate::kAdd};
-  product.a = t.a.data;
-  if (tile.op.a_layout == Layout::kAsStored) {
-    load_panels(window<T>(tile.op.a, tile.rows, ks), 1.0F, t.a);
-    product.k = in_panels(ks.size());
-    product.a_stride = kPanel;
-    product.a_panel = t.a.panel();
-  } else {
-    copy_rows(window<T>(tile.op.a, ks, tile.rows), t.a.data, kColumnStride);
-    product.k = ks.size();
-    product.a_order = TileProduct::Order::kColumns;
-    product.a_stride = kColumnStride;
-  }
-  multiply_tile(product);
+  multiply_tile({.m = tile.rows.size(),
+                 .n = tile.c_stride(),
+                 .k = in_panels(ks.size()),
+                 .a = t.a.data,
+                 .a_stride = kPanel,
+                 .a_panel = t.a.panel(),
+                 .b = t.b.data,
+                 .b_panel = t.b.panel(),
+                 .c = t.c,
+                 .c_stride = tile.c_stride(),
+                 .accumulate = Accumulate::kAdd});
 }
 
 // The same by oneDNN, on the operands where they are.
@@ -167,8 +163,10 @@ void multiply_natively(const Tile& tile, Range ks, const Tiles& t, NativeProduct
 
 void begin_tile(const Tile& tile, const Tiles& t) {
   std::fill_n(t.c, tile.rows.size() * tile.c_stride(), 0.0F);
-  if (tile.op.accumulate == Accumulate::kAdd) {
-    copy_rows(window<float>(tile.op.out, tile.rows, tile.cols), t.c, tile.c_stride());
+  if (tile.op.accumulate == Accumulate::kOverwrite) return;
+  const Window<float> out = window<float>(tile.op.out, tile.rows, tile.cols);
+  for (std::int64_t r = 0; r < out.rows; ++r) {
+    std::copy_n(out.data + r * out.stride, out.cols, t.c + r * tile.c_stride());
   }
 }
 
@@ -193,7 +191,8 @@ void end_tile(const Tile& tile, const Tiles& t) {
 }
 
 template <typename T>
-void multiply_tile(const Tile& tile, std::int64_t depth, const Tiles& t, NativeProducts* natives) {
+void multiply_depths(const Tile& tile, std::int64_t depth, const Tiles& t,
+                     NativeProducts* natives) {
   const bool native = natives != nullptr && sizeof(T) == sizeof(Bf16);
   const std::int64_t block = native ? kTokenBlock : kDepth;
   for (std::int64_t i = 0; i < block_count(depth, block); ++i) {
@@ -208,9 +207,18 @@ void run_tile(const Tile& tile, std::int64_t depth, std::span<float> scratch,
   Parts parts(scratch);
   const Tiles t(parts);
   begin_tile(tile, t);
-  multiply_tile<T>(tile, depth, t, natives);
+  multiply_depths<T>(tile, depth, t, natives);
   if (tile.op.out.dtype == DType::kF32) return end_tile<T, float>(tile, t);
   end_tile<T, Bf16>(tile, t);
+}
+
+// Neighbours share their part of the operand with more lines, which then comes from memory once.
+Tile tile_at(const Matmul& op, const Sizes& s, const TileShape& shape, std::int64_t index) {
+  const std::int64_t down = block_count(s.m, shape.rows);
+  const std::int64_t across = block_count(s.n, shape.cols);
+  const std::int64_t row = s.n > s.m ? index % down : index / across;
+  const std::int64_t col = s.n > s.m ? index / down : index % across;
+  return {op, block_range(row, shape.rows, s.m), block_range(col, shape.cols, s.n)};
 }
 
 }  // namespace
@@ -218,12 +226,10 @@ void run_tile(const Tile& tile, std::int64_t depth, std::span<float> scratch,
 void run(const Matmul& op, Team& team, NativeProducts* native_bf16) {
   const Sizes s = checked_sizes(op);
   const TileShape shape = tile_shape(s);
-  const std::int64_t across = block_count(s.n, shape.cols);
   with_element(op.a.dtype, [&](auto element) {
     team.for_each_block(shape.count(s), [&](std::int64_t i, int member) {
-      const Tile tile{op, block_range(i / across, shape.rows, s.m),
-                      block_range(i % across, shape.cols, s.n)};
-      run_tile<decltype(element)>(tile, s.k, team.scratch<float>(member), native_bf16);
+      run_tile<decltype(element)>(tile_at(op, s, shape, i), s.k, team.scratch<float>(member),
+                                  native_bf16);
     });
   });
 }
