@@ -223,8 +223,8 @@ TEST(Engine, NeitherAllocatesNorGrowsOnceAPlanHasBeenRun) {
   Engine engine = engine_for(relay, options_for(relay));
   engine.write_home(relay.total(), std::vector<std::byte>(kBytes));
   for (int run = 0; run < 3; ++run) engine.run(relay.program(), relay.plan());
-  const std::uint64_t allocations_before = allocation_count();
   [[maybe_unused]] const std::uint64_t pages_before = resident_pages();
+  const std::uint64_t allocations_before = allocation_count();
   for (int run = 0; run < 200; ++run) engine.run(relay.program(), relay.plan());
   EXPECT_EQ(allocation_count() - allocations_before, 0U);
 #if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)  // their shadows grow
