@@ -184,6 +184,22 @@ TEST_F(TrainRun, TakesShorterSequencesInBetween) {
   }
 }
 
+TEST_F(TrainRun, TakesAShorterSequenceAsARunOfThatLengthWould) {
+  const Sequence before = made_sequence(1, kLength);
+  const std::vector<Sequence> cut{made_sequence(2, 33)};
+  for (const Where where : kEverywhere) {
+    TrainOptions still = options(where);
+    still.run.steps = 2;
+    still.optimizer.learning_rate = 0;
+    const Recorder mixed =
+        run(still, std::make_unique<ListedSequences>(std::vector{before, cut.front()}));
+    still.run.seq_len = 33;
+    const Recorder alone = run(still, std::make_unique<ListedSequences>(cut));
+    EXPECT_EQ(mixed.steps[1].loss, alone.steps[1].loss);
+    EXPECT_EQ(mixed.steps[1].grad_norm, alone.steps[1].grad_norm);
+  }
+}
+
 // FAULTS I1: an optimizer whose state is on NVMe trains like any other, and its state moves once.
 TEST_F(TrainRun, MovesOptimizerStateOnNvmeOnceAStep) {
   TrainOptions resident = options(Where::kDevice);
