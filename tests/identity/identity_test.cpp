@@ -29,8 +29,9 @@ void expect_at_work(const Cell& cell, const train::Recorder& run, const train::R
   const bool to_disk = cell.mode == Mode::kNvme || cell.mode == Mode::kHostAndNvme;
   EXPECT_EQ(moved(run, Lane::kNvmeWrite) > 0, to_disk);
   EXPECT_EQ(moved(run, Lane::kNvmeRead) > 0, to_disk);
-  if (cell.mode == Mode::kHostAndNvme)  // some of it stayed on the host
+  if (cell.mode == Mode::kHostAndNvme) {  // some of it stayed on the host
     EXPECT_LT(moved(run, Lane::kNvmeWrite), moved(run, Lane::kD2h));
+  }
 }
 
 std::vector<Cell> cells_to_run() {
@@ -58,7 +59,7 @@ TEST(Identity, EveryPrefetchDistanceAndBucketSizeIsAnotherPlan) {
   for (std::uint8_t prefetch = 0; prefetch < 3; ++prefetch)
     for (std::uint8_t bucket = 0; bucket < 3; ++bucket)
       plans.insert(matrix.fingerprint_behind_slow_link(
-          {.mode = Mode::kHost, .prefetch = prefetch, .bucket = bucket}));
+          {.mode = Mode::kTightDevice, .prefetch = prefetch, .bucket = bucket}));
   EXPECT_EQ(plans.size(), 9U);
 }
 
