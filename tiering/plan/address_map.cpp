@@ -163,49 +163,87 @@ bool AddressMap::has_content_to_slide(const Window& window) const {
   return false;
 }
 
-Touches AddressMap::touches_of_slide(const Window& window) const {
-  Touches all;
-  bool behind_a_gap = false;
+std::vector<AddressMap::Slid> AddressMap::slid(const Window& window) const {
+  std::vector<Slid> all;
+  std::uint64_t at = blocks_[order_[window.first]].begin;
   for (std::size_t i = window.first; i <= window.last; ++i) {
-    const Block& block = blocks_[order_[i]];
-    behind_a_gap = behind_a_gap || block.free();
-    if (behind_a_gap) all.absorb(touches_[order_[i]]);
+    const BlockId id = order_[i];
+    const Block& block = blocks_[id];
+    all.push_back({id, block.begin, block.end(), block.free() ? block.begin : at, false});
+    if (block.free()) continue;
+    all.back().copied = block.has_content && block.begin != at;
+    at += block.size;
   }
   return all;
 }
 
-Window AddressMap::slide(const Window& window, const Touches& after, StepId step,
-                         std::vector<Segment>& moves) {
-  std::vector<BlockId> tenants;
-  std::uint64_t at = blocks_[order_[window.first]].begin;
-  const std::uint64_t end = blocks_[order_[window.last]].end();
-  for (std::size_t i = window.first; i <= window.last; ++i) {
-    const BlockId id = order_[i];
-    Block& block = blocks_[id];
-    if (block.free()) {
-      drop_block(id);
-      continue;
-    }
-    tenants.push_back(id);
-    if (block.begin != at) {
-      if (block.has_content) moves.push_back({block.begin, at, block.value});
-      block.begin = at;
-      touches_[id] = after;
-      block.last_step = std::max(block.last_step, step);
-    }
-    at += block.size;
+Touches AddressMap::touches_of_slide(const Window& window) const {
+  const std::vector<Slid> all = slid(window);
+  Touches before;
+  for (const Slid& from : all) {
+    if (!from.copied) continue;
+    before.absorb({touches_[from.id].writer, kNone, {}});
+    const std::uint64_t to_end = from.to + (from.end - from.begin);
+    for (const Slid& under : all)
+      if (under.begin < to_end && under.end > from.to) before.absorb(touches_[under.id]);
   }
-  const BlockId rest = new_block(at, end - at);
-  blocks_[rest].was_used = true;
-  blocks_[rest].last_step = step;
-  touches_[rest] = after;
-  tenants.push_back(rest);
+  return before;
+}
+
+// Whoever overwrites [begin, end) after the slide comes after these.
+Touches AddressMap::touches_after_slide(const std::vector<Slid>& all, std::uint64_t begin,
+                                        std::uint64_t end, NodeId mover) const {
+  Touches after;
+  for (const Slid& under : all) {
+    if (under.begin >= end || under.end <= begin) continue;
+    // The mover read these bytes and came after who wrote them and after all ops before.
+    after.absorb(under.copied ? Touches{mover, kNone, touches_[under.id].readers}
+                              : touches_[under.id]);
+  }
+  return after;
+}
+
+Window AddressMap::slide(const Window& window, std::uint64_t size, NodeId mover, StepId step,
+                         std::vector<Segment>& moves) {
+  const std::vector<Slid> all = slid(window);
+  std::vector<BlockId> tiles;
+  std::vector<Touches> touches;
+  std::uint64_t at = all.front().begin;
+  for (const Slid& old : all) {
+    Block& block = blocks_[old.id];
+    if (block.free()) continue;
+    if (old.copied) moves.push_back({old.begin, old.to, block.value});
+    const std::uint64_t to_end = old.to + block.size;
+    tiles.push_back(old.id);
+    touches.push_back(old.begin == old.to ? touches_[old.id]
+                      : old.copied        ? Touches{mover, kNone, {}}
+                                          : touches_after_slide(all, old.to, to_end, mover));
+    if (old.begin != old.to) block.last_step = std::max(block.last_step, step);
+    block.begin = old.to;
+    at = to_end;
+  }
+  const std::size_t first_free = tiles.size();
+  // The rest keeps the bounds of those whose bytes it was, so that nobody waits for more than that.
+  for (const Slid& old : all) {
+    const std::uint64_t begin = std::max(at, old.begin);
+    if (begin >= old.end) continue;
+    touches.push_back(touches_after_slide(all, begin, old.end, mover));
+    tiles.push_back(new_block(begin, old.end - begin));
+    blocks_[tiles.back()].was_used = true;
+    blocks_[tiles.back()].last_step = step;
+  }
+  for (const Slid& old : all)
+    if (blocks_[old.id].free()) drop_block(old.id);
+  for (std::size_t i = 0; i < tiles.size(); ++i) touches_[tiles[i]] = std::move(touches[i]);
+  for (std::size_t i = first_free; i < tiles.size(); ++i) offer(tiles[i]);
   const auto first = order_.begin() + static_cast<std::ptrdiff_t>(window.first);
   order_.erase(first, order_.begin() + static_cast<std::ptrdiff_t>(window.last) + 1);
-  order_.insert(order_.begin() + static_cast<std::ptrdiff_t>(window.first), tenants.begin(),
-                tenants.end());
-  const std::size_t rest_at = window.first + tenants.size() - 1;
-  return {rest_at, rest_at, end - at};
+  order_.insert(order_.begin() + static_cast<std::ptrdiff_t>(window.first), tiles.begin(),
+                tiles.end());
+  Window rest{window.first + first_free, window.first + first_free, 0};
+  for (rest.bytes = blocks_[order_[rest.last]].size; rest.bytes < size;)
+    rest.bytes += blocks_[order_[++rest.last]].size;
+  return rest;
 }
 
 }  // namespace ebbtide::planning

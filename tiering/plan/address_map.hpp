@@ -85,9 +85,9 @@ class AddressMap {
   // Everyone whom a slide of this window must come after.
   Touches touches_of_slide(const Window& window) const;
   // Slides the window's tenants to its start, so that its free bytes lie together at its end.
-  // Appends a segment for each whose content moved, in ascending order. All that moved and the
-  // free rest were last touched by `after`, at `step`. Returns the window of the free rest.
-  Window slide(const Window& window, const Touches& after, StepId step,
+  // Appends a segment for each whose content moved, in ascending order; `mover`, at `step`, copies
+  // them (kNone where no content moves). Returns a window of `size` bytes at the start of the rest.
+  Window slide(const Window& window, std::uint64_t size, NodeId mover, StepId step,
                std::vector<Segment>& moves);
 
   std::uint64_t free_bytes() const { return space_bytes_ - used_bytes_; }
@@ -95,6 +95,17 @@ class AddressMap {
   std::uint64_t highest_end() const { return highest_end_; }
 
  private:
+  // A block of a window that is slid: where it was and where it goes.
+  struct Slid {
+    BlockId id = 0;
+    std::uint64_t begin = 0;
+    std::uint64_t end = 0;
+    std::uint64_t to = 0;
+    bool copied = false;
+  };
+  std::vector<Slid> slid(const Window& window) const;
+  Touches touches_after_slide(const std::vector<Slid>& all, std::uint64_t begin, std::uint64_t end,
+                              NodeId mover) const;
   BlockId new_block(std::uint64_t begin, std::uint64_t size);
   void drop_block(BlockId id);
   void offer(BlockId id);
