@@ -1,4 +1,4 @@
-// Plans of the Llama step itself: the verifier takes them, and none of their waits is idle.
+// Plans of the Llama step itself: the verifier takes them, and hardly any of their waits is idle.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -14,8 +14,8 @@ namespace {
 // Loads are issued as soon as there is room: a nearer issue point would be a wait of its own.
 constexpr std::uint32_t kUnlimited = 1U << 20;
 
-// A load into bytes that lay free beside those that a slide of the arena touched waits for the
-// slide all the same. Nothing else may be idle.
+// Right would be none. The planner leaves one or two in a thousand: a load into bytes that lay free
+// beside those that a slide of the arena touched waits for the slide all the same.
 constexpr std::size_t kIdlePerThousand = 2;
 
 model::ModelConfig small_llama() {
@@ -62,7 +62,7 @@ std::vector<std::string> idle_waits(const RealPlan& made) {
   return idle;
 }
 
-void expect_no_idle_wait(const RealPlan& made) {
+void expect_few_idle_waits(const RealPlan& made) {
   const Verdict verdict = verify(made.program, made.plan);
   ASSERT_TRUE(verdict.ok()) << name(verdict.fault) << ": " << verdict.message;
   ASSERT_GE(made.plan.waits.size(), 100U);
@@ -71,28 +71,28 @@ void expect_no_idle_wait(const RealPlan& made) {
       << ::testing::PrintToString(idle) << " of " << made.plan.waits.size();
 }
 
-TEST(RealPlan, NeedsEveryWaitWithActivationsOnTheHost) {
+TEST(RealPlan, NeedsNearlyEveryWaitWithActivationsOnTheHost) {
   const RealPlan made =
       plan_step({.mode = model::ActivationMode::kOffload, .reach = Reach::kHost}, Tier::kDevice, 1,
                 {.prefetch_chunk_steps = kUnlimited, .bucket_bytes = 0});
   EXPECT_GT(made.plan.moved_bytes[index(Lane::kH2d)], 0U);
   EXPECT_EQ(made.plan.moved_bytes[index(Lane::kNvmeWrite)], 0U);
-  expect_no_idle_wait(made);
+  expect_few_idle_waits(made);
 }
 
-TEST(RealPlan, NeedsEveryWaitWithActivationsOnDisk) {
+TEST(RealPlan, NeedsNearlyEveryWaitWithActivationsOnDisk) {
   const RealPlan made =
       plan_step({.mode = model::ActivationMode::kOffload, .reach = Reach::kNvme}, Tier::kHost, 2,
                 {.prefetch_chunk_steps = kUnlimited, .bucket_bytes = 1 << 16, .nvme_width = 32});
   EXPECT_GT(made.plan.moved_bytes[index(Lane::kNvmeRead)], 0U);
-  expect_no_idle_wait(made);
+  expect_few_idle_waits(made);
 }
 
-TEST(RealPlan, NeedsEveryWaitWithRecomputingAndStateOnDisk) {
+TEST(RealPlan, NeedsNearlyEveryWaitWithRecomputingAndStateOnDisk) {
   const RealPlan made =
       plan_step({.mode = model::ActivationMode::kRecompute, .saved_fraction = 0}, Tier::kNvme, 4,
                 {.prefetch_chunk_steps = kUnlimited, .nvme_width = 4});
-  expect_no_idle_wait(made);
+  expect_few_idle_waits(made);
 }
 
 TEST(RealPlan, RunsInVirtualTimeWithItsExposureAccountedFor) {
