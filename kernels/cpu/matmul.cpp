@@ -21,7 +21,7 @@ constexpr std::int64_t kMaxTileCols = 512;
 // A panel of b (16 KiB of fp32) stays in the first-level cache, a tile's part of a in the second.
 constexpr std::int64_t kDepth = 256;
 static_assert(kTokenBlock % kDepth == 0);
-constexpr std::int64_t kWantedTiles = 16;  // for balance over the threads
+constexpr std::int64_t kWantedTiles = 8;  // for balance over the threads
 
 struct Sizes {
   std::int64_t m;
@@ -56,7 +56,7 @@ struct TileShape {
 TileShape tile_shape(const Sizes& s) {
   TileShape shape;
   while (shape.count(s) < kWantedTiles && shape.cols > 128) shape.cols /= 2;
-  while (shape.count(s) < kWantedTiles && shape.rows > 64) shape.rows /= 2;
+  while (shape.count(s) < kWantedTiles && shape.rows > 128) shape.rows /= 2;
   return shape;
 }
 
