@@ -81,7 +81,7 @@ TEST(VerifyRandomPlans, RejectsEveryPlanWithoutOneOfItsWaits) {
 }
 
 TEST(VerifyMutations, AreRejectedOrRightInEveryOrder) {
-  const int count = mutation_count(2000);
+  const int count = mutation_count(10'000);
   Tally tally;
   for (std::uint64_t seed = 0; tally.tried < count && !HasFatalFailure(); ++seed) {
     SCOPED_TRACE(seed);

@@ -291,6 +291,26 @@ TEST(Verify, FindsARewriteOfADiskOffsetInsideTheQueuesDepth) {
   EXPECT_TRUE(verify(far.program, far.plan(DiskTraffic::kWidth, false)).ok());
 }
 
+TEST(Verify, CountsTheWidthFromEachTask) {
+  // as above, but with the queue long full: x is written by tasks 6 and 6 + distance
+  constexpr std::uint32_t kNarrow = 4;
+  const DiskTraffic traffic(10);
+  for (std::uint32_t distance = 1; distance <= kNarrow; ++distance) {
+    PlanBuilder to(traffic.program, {0, 16 * kPage, 16 * kPage});
+    to.set_width(Lane::kNvmeWrite, kNarrow);
+    for (std::uint32_t i = 0; i <= traffic.others.size(); ++i) to.set_operand(i, i * kPage);
+    const Wait made = to.op(0, {});
+    for (std::uint32_t task = 0, other = 0; task < 7 + distance; ++task) {
+      const bool is_x = task == 6 || task == 6 + distance;
+      const std::uint64_t page = is_x ? 0 : other + 1;
+      to.transfer(Lane::kNvmeWrite,
+                  {{page * kPage, page * kPage, is_x ? traffic.x : traffic.others[other++]}},
+                  {made});
+    }
+    expect_fault(traffic.program, to.plan(), distance < kNarrow ? kUnorderedReuse : kNone);
+  }
+}
+
 TEST(Verify, RemembersEveryReaderOfAWideLane) {
   // x is written to disk by the first of two tasks in flight; its page is reused after the second
   const DiskTraffic traffic(1);
