@@ -275,7 +275,7 @@ void Residency::bring_up(StepId step, ValueId value) {
   transfer.needed_by = step;
   transfer.upper_address = block.begin;
   transfer.position = std::max({pin_from, state.below_ready, block.unused_from()});
-  if (step < steps_.size()) transfer.not_before_op = steps_.op[pin_from];
+  if (step < steps_.size()) transfer.not_before_op = steps_.issue_op[step];
   const NodeId node = graph_.add(transfer);
   wait_for(map_.touches(state.block), node);
   map_.touches(state.block) = {node, kNone, {}};

@@ -63,6 +63,7 @@ TierSteps device_steps(const Program& program, const std::vector<double>& op_sta
     steps.op.push_back(op);
     steps.start_s.push_back(op_start_s[op]);
     steps.pin_from.push_back(prefetch.issue_op(op, 1));
+    steps.issue_op.push_back(steps.pin_from.back());
     steps.below.push_back(program.place(op) == Place::kHost);
   }
   return steps;
@@ -128,6 +129,7 @@ TierSteps lower_steps(const Graph& graph, Tier tier, const TierSteps& upper,
   }
   for (StepId step = 0; step < steps.size(); ++step) {
     const OpId issue = prefetch.issue_op(steps.op[step], 1);
+    steps.issue_op.push_back(issue);
     const auto end = steps.op.begin() + step;
     steps.pin_from.push_back(
         static_cast<StepId>(std::lower_bound(steps.op.begin(), end, issue) - steps.op.begin()));

@@ -19,6 +19,7 @@ struct TierSteps {
   std::vector<Use> uses;
   std::vector<OpId> op;          // ops [0, op[i]) come before step i; what step i belongs after
   std::vector<double> start_s;   // by op_start of op[i]
+  std::vector<OpId> issue_op;    // ops before this one are done when its loads begin
   std::vector<StepId> pin_from;  // steps [pin_from[i], i) may still run when step i's loads begin
   std::vector<std::uint8_t> below;  // 1: the step acts in the next tier down
 
