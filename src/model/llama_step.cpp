@@ -52,6 +52,28 @@ void hidden_norm(Step& step, OpName op, std::int64_t c, Use x, Use weight, Value
   step.ops.norm(op, uses, args);
 }
 
+// A projection to heads that are rotated, and normed before where the model does that; then the
+// projection as it was before its norm is a value of its own.
+struct RotatedHeads {
+  HeadProjection projection;
+  Activation kind;
+  Activation raw_kind;
+  ValueId& value;
+  ValueId& raw;
+};
+
+void make_rotated(Step& step, const RotatedHeads& heads, std::int64_t layer, std::int64_t c,
+                  Keeping keeping) {
+  const HeadProjection& to = heads.projection;
+  const Use from = read(step.at(layer, c).input_norm);
+  heads.value = step.values.make(heads.kind, keeping, layer, c);
+  if (!step.params.has(to.norm))
+    return project_heads(step, to, layer, c, from, heads.value, kWithRope);
+  heads.raw = step.values.make(heads.raw_kind, keeping, layer, c);
+  project_heads(step, to, layer, c, from, heads.raw, kNoExtra);
+  rotate_normed(step, to, layer, c, read(heads.raw, step.after(keeping)), heads.value);
+}
+
 }  // namespace
 
 Step::Step(const ModelConfig& config, const ModelHomes& homes, const StepDims& dims_,
@@ -87,24 +109,14 @@ void make_q(Step& step, std::int64_t layer, std::int64_t c, Keeping keeping) {
   ChunkValues& at = step.at(layer, c);
   const HeadProjection to{OpName::kQ,     Slot::kQ,     Slot::kQBias,
                           OpName::kQNorm, Slot::kQNorm, step.dims.heads};
-  at.q = step.values.make(Activation::kQ, keeping, layer, c);
-  if (!step.params.has(to.norm))
-    return project_heads(step, to, layer, c, read(at.input_norm), at.q, kWithRope);
-  at.raw_q = step.values.make(Activation::kRawQ, keeping, layer, c);
-  project_heads(step, to, layer, c, read(at.input_norm), at.raw_q, kNoExtra);
-  rotate_normed(step, to, layer, c, read(at.raw_q, step.after(keeping)), at.q);
+  make_rotated(step, {to, Activation::kQ, Activation::kRawQ, at.q, at.raw_q}, layer, c, keeping);
 }
 
 void make_k(Step& step, std::int64_t layer, std::int64_t c, Keeping keeping) {
   ChunkValues& at = step.at(layer, c);
   const HeadProjection to{OpName::kK,     Slot::kK,     Slot::kKBias,
                           OpName::kKNorm, Slot::kKNorm, step.dims.kv_heads};
-  at.k = step.values.make(Activation::kK, keeping, layer, c);
-  if (!step.params.has(to.norm))
-    return project_heads(step, to, layer, c, read(at.input_norm), at.k, kWithRope);
-  at.raw_k = step.values.make(Activation::kRawK, keeping, layer, c);
-  project_heads(step, to, layer, c, read(at.input_norm), at.raw_k, kNoExtra);
-  rotate_normed(step, to, layer, c, read(at.raw_k, step.after(keeping)), at.k);
+  make_rotated(step, {to, Activation::kK, Activation::kRawK, at.k, at.raw_k}, layer, c, keeping);
 }
 
 // v comes last of the three: the norm's output leaves here.

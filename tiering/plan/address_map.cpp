@@ -154,13 +154,8 @@ Window AddressMap::easiest_to_slide(std::uint64_t size) const {
 }
 
 bool AddressMap::has_content_to_slide(const Window& window) const {
-  bool behind_a_gap = false;
-  for (std::size_t i = window.first; i <= window.last; ++i) {
-    const Block& block = blocks_[order_[i]];
-    if (!block.free() && behind_a_gap && block.has_content) return true;
-    behind_a_gap = behind_a_gap || block.free();
-  }
-  return false;
+  const std::vector<Slid> all = slid(window);
+  return std::any_of(all.begin(), all.end(), [](const Slid& block) { return block.copied; });
 }
 
 std::vector<AddressMap::Slid> AddressMap::slid(const Window& window) const {
