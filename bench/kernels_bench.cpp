@@ -7,9 +7,9 @@
 // percent is the median of each round's ratio, with its spread.
 //
 //   kernels_bench [threads [rounds [part of the names to measure]]]
-#include <dnnl.h>
 #include <fmt/core.h>
 #include <omp.h>
+#include <dnnl.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -61,11 +61,11 @@ class Buffers {
   std::vector<std::unique_ptr<std::byte, Free>> memory_;
 };
 
-enum class Limit : std::uint8_t { kProduct, kMemory };
+enum class Limit : std::uint8_t { kProductF32, kProductBf16, kMemory };
 
 struct Subject {
   std::string name;
-  Limit limit = Limit::kProduct;
+  Limit limit = Limit::kProductF32;
   double work = 0;  // flops or bytes of one run
   std::function<void()> run;
   std::vector<double> rates = {};  // by round, work a second
@@ -88,6 +88,36 @@ double rate(const Subject& subject) {
     seconds = std::chrono::duration<double>(Clock::now() - begin).count();
   } while (seconds < 0.06);
   return subject.work * runs / seconds;
+}
+
+// A plain product of two (n, n) of bf16 to fp32, and whether this CPU and oneDNN have it.
+std::function<void()> bf16_product(Buffers& buffers, std::int64_t n) {
+  using dnnl::memory;
+  const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
+  const memory::desc in({n, n}, memory::data_type::bf16, memory::format_tag::ab);
+  const memory::desc out({n, n}, memory::data_type::f32, memory::format_tag::ab);
+  const memory a(in, engine, buffers.make(n, n, DType::kBf16).data);
+  const memory b(in, engine, buffers.make(n, n, DType::kBf16).data);
+  const memory c(out, engine, buffers.make(n, n, DType::kF32).data);
+#if DNNL_VERSION_MAJOR >= 3
+  const dnnl::matmul product(dnnl::matmul::primitive_desc(engine, in, in, out));
+#else
+  const dnnl::matmul product(dnnl::matmul::primitive_desc(dnnl::matmul::desc(in, in, out), engine));
+#endif
+  return [=] {
+    dnnl::stream stream(engine);
+    product.execute(stream, {{DNNL_ARG_SRC, a}, {DNNL_ARG_WEIGHTS, b}, {DNNL_ARG_DST, c}});
+    stream.wait();
+  };
+}
+
+bool multiplies_bf16() {
+  const auto needed = static_cast<unsigned>(dnnl_cpu_isa_avx512_core_bf16);
+  return (static_cast<unsigned>(dnnl_get_effective_cpu_isa()) & needed) == needed;
+}
+
+Limit product_limit(DType dtype) {
+  return dtype == DType::kBf16 && multiplies_bf16() ? Limit::kProductBf16 : Limit::kProductF32;
 }
 
 class Bench {
@@ -120,9 +150,12 @@ void Bench::add_limits() {
     const auto* a = static_cast<const float*>(buffers_.make(n, n, DType::kF32).data);
     const auto* b = static_cast<const float*>(buffers_.make(n, n, DType::kF32).data);
     auto* c = static_cast<float*>(buffers_.make(n, n, DType::kF32).data);
-    limits_.push_back({fmt::format("oneDNN fp32 product {0} x {0} x {0}", n), Limit::kProduct,
-                       2.0 * static_cast<double>(n * n * n),
-                       [=] { dnnl_sgemm('N', 'N', n, n, n, 1, a, n, b, n, 0, c, n); }});
+    const double flops = 2.0 * static_cast<double>(n * n * n);
+    limits_.push_back({fmt::format("oneDNN fp32 product {0} x {0} x {0}", n), Limit::kProductF32,
+                       flops, [=] { dnnl_sgemm('N', 'N', n, n, n, 1, a, n, b, n, 0, c, n); }});
+    if (!multiplies_bf16()) continue;
+    limits_.push_back({fmt::format("oneDNN bf16 product {0} x {0} x {0}", n), Limit::kProductBf16,
+                       flops, bf16_product(buffers_, n)});
   }
   constexpr std::int64_t kCount = std::int64_t{24} << 20;
   const auto* b = static_cast<const float*>(buffers_.make(1, kCount, DType::kF32).data);
@@ -144,7 +177,7 @@ void Bench::add_linear(std::int64_t tokens, std::int64_t out, std::int64_t in, D
   const Tensor dw = buffers_.make(out, in, DType::kF32);
   const auto add = [&](const char* what, const Matmul& op) {
     subjects_.push_back(
-        {shape + what, Limit::kProduct, flops, [this, op] { kernels_->run(op, nullptr); }});
+        {shape + what, product_limit(dtype), flops, [this, op] { kernels_->run(op, nullptr); }});
   };
   add(" forward", {.a = x, .b = w, .b_layout = Layout::kTransposed, .out = y});
   add(" dx", {.a = y, .b = w, .out = x});
@@ -191,9 +224,9 @@ void Bench::add_attention(std::int64_t tokens, std::int64_t dim, Causality causa
                                    .dv = make(kKvHeads * dim, DType::kF32),
                                    .head_dim = dim,
                                    .causality = causality};
-  subjects_.push_back({shape + " forward", Limit::kProduct, flops,
+  subjects_.push_back({shape + " forward", product_limit(dtype), flops,
                        [this, first] { kernels_->run(first, nullptr); }});
-  subjects_.push_back({shape + " backward", Limit::kProduct, 2.5 * flops,
+  subjects_.push_back({shape + " backward", product_limit(dtype), 2.5 * flops,
                        [this, backward] { kernels_->run(backward, nullptr); }});
 }
 
@@ -242,7 +275,7 @@ void Bench::print(const Subject& subject) const {
   }
   const auto [low, high] = std::minmax_element(percents.begin(), percents.end());
   fmt::print("{:<52}{:>8.1f} {:<8}{:>6.1f} %  ({:.0f} to {:.0f})\n", subject.name,
-             median(subject.rates) / 1e9, subject.limit == Limit::kProduct ? "GFLOP/s" : "GB/s",
+             median(subject.rates) / 1e9, subject.limit == Limit::kMemory ? "GB/s" : "GFLOP/s",
              median(percents), *low, *high);
 }
 

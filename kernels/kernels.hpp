@@ -49,7 +49,8 @@ enum class Accumulate : std::uint8_t { kOverwrite, kAdd };
 // out (M, N) = op(a) (M, K) . op(b) (K, N) [+ bias (1, N)] [+ residual (M, N)], or out += ...
 // a and b have one dtype, fp32 or bf16; out is that dtype or fp32; kAdd requires fp32 out and
 // neither bias nor residual. bias and residual have a null `data` when absent and a's dtype.
-// When a is transposed, K counts tokens: it is summed in blocks of kTokenBlock, in order.
+// When a is transposed, K counts tokens: it is summed in blocks of at most kTokenBlock, in
+// order.
 struct Matmul {
   ConstTensor a;
   Layout a_layout = Layout::kAsStored;
@@ -256,8 +257,13 @@ class Kernels {
   virtual void run(const Zero& op, void* /*stream*/) { std::memset(op.data, 0, op.size_bytes); }
 };
 
+// What multiplies matrices: oneDNN where it is fast on this CPU, or our own micro-kernel anyway.
+// They round differently.
+enum class Products : std::uint8_t { kFastest, kOwn };
+
 struct CpuKernelsOptions {
   int threads = 1;  // of the compute team, the calling thread counted
+  Products products = Products::kFastest;
 };
 // Allocates the team's scratch memory; calls allocate nothing. One caller at a time: the compute
 // lane and the host-compute lane each have their own.

@@ -9,13 +9,13 @@ namespace {
 
 class CpuKernels final : public Kernels {
  public:
-  explicit CpuKernels(int threads) : team_(threads) {
-    if (cpu::NativeProducts::has_bf16()) {
-      native_bf16_ = std::make_unique<cpu::NativeProducts>(DType::kBf16);
+  explicit CpuKernels(const CpuKernelsOptions& options) : team_(options.threads) {
+    if (options.products == Products::kFastest && cpu::NativeProducts::is_fast(DType::kF32)) {
+      natives_ = std::make_unique<cpu::NativeProducts>();
     }
   }
 
-  void run(const Matmul& op, void*) override { cpu::run(op, team_, native_bf16_.get()); }
+  void run(const Matmul& op, void*) override { cpu::run(op, team_, natives_.get()); }
   void run(const RmsNormForward& op, void*) override { cpu::run(op, team_); }
   void run(const RmsNormBackward& op, void*) override { cpu::run(op, team_); }
   void run(const RopeTable& op, void*) override { cpu::run(op, team_); }
@@ -36,13 +36,13 @@ class CpuKernels final : public Kernels {
 
  private:
   cpu::Team team_;
-  std::unique_ptr<cpu::NativeProducts> native_bf16_;
+  std::unique_ptr<cpu::NativeProducts> natives_;
 };
 
 }  // namespace
 
 std::unique_ptr<Kernels> make_cpu_kernels(const CpuKernelsOptions& options) {
-  return std::make_unique<CpuKernels>(options.threads);
+  return std::make_unique<CpuKernels>(options);
 }
 
 }  // namespace ebbtide::kernels

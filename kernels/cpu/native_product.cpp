@@ -15,6 +15,7 @@ namespace {
 using dnnl::memory;
 
 struct Key {
+  DType dtype;
   std::int64_t m, n, k, lda, ldb, ldc;
   Layout a_layout, b_layout;
   Accumulate accumulate;
@@ -22,7 +23,7 @@ struct Key {
 };
 
 Key key_of(const NativeProduct& p) {
-  return {p.m, p.n, p.k, p.lda, p.ldb, p.ldc, p.a_layout, p.b_layout, p.accumulate};
+  return {p.dtype, p.m, p.n, p.k, p.lda, p.ldb, p.ldc, p.a_layout, p.b_layout, p.accumulate};
 }
 
 memory::desc matrix(std::int64_t rows, std::int64_t cols, std::int64_t leading, Layout layout,
@@ -42,6 +43,12 @@ dnnl::primitive_attr attributes(Accumulate accumulate) {
   return attr;
 }
 
+// Whether oneDNN uses all instructions of the set `isa`.
+bool runs(dnnl_cpu_isa_t isa) {
+  const auto needed = static_cast<unsigned>(isa);
+  return (static_cast<unsigned>(dnnl_get_effective_cpu_isa()) & needed) == needed;
+}
+
 struct Entry {
   memory::desc a;
   memory::desc b;
@@ -50,7 +57,8 @@ struct Entry {
   dnnl::matmul primitive;
 };
 
-Entry make_entry(const Key& key, memory::data_type type, const dnnl::engine& engine) {
+Entry make_entry(const Key& key, const dnnl::engine& engine) {
+  const auto type = key.dtype == DType::kF32 ? memory::data_type::f32 : memory::data_type::bf16;
   const memory::desc a = matrix(key.m, key.k, key.lda, key.a_layout, type);
   const memory::desc b = matrix(key.k, key.n, key.ldb, key.b_layout, type);
   const memory::desc c = matrix(key.m, key.n, key.ldc, Layout::kAsStored, memory::data_type::f32);
@@ -66,7 +74,6 @@ Entry make_entry(const Key& key, memory::data_type type, const dnnl::engine& eng
 }  // namespace
 
 struct NativeProducts::Cache {
-  memory::data_type type;
   dnnl::engine engine{dnnl::engine::kind::cpu, 0};
   std::mutex mutex;  // of `entries`, whose elements never move or change
   std::map<Key, Entry> entries = {};
@@ -75,7 +82,7 @@ struct NativeProducts::Cache {
     const std::lock_guard lock(mutex);
     const auto found = entries.find(key);
     if (found != entries.end()) return found->second;
-    return entries.emplace(key, make_entry(key, type, engine)).first->second;
+    return entries.emplace(key, make_entry(key, engine)).first->second;
   }
 
   void run(const NativeProduct& p, std::span<std::byte> scratch) {
@@ -93,9 +100,7 @@ struct NativeProducts::Cache {
   }
 };
 
-NativeProducts::NativeProducts(DType dtype)
-    : cache_(new Cache{.type = dtype == DType::kF32 ? memory::data_type::f32
-                                                    : memory::data_type::bf16}) {}
+NativeProducts::NativeProducts() : cache_(std::make_unique<Cache>()) {}
 NativeProducts::~NativeProducts() = default;
 
 void NativeProducts::multiply(const NativeProduct& product, std::span<std::byte> scratch) {
@@ -106,9 +111,14 @@ void NativeProducts::multiply(const NativeProduct& product, std::span<std::byte>
   }
 }
 
-bool NativeProducts::has_bf16() {
-  const auto needed = static_cast<unsigned>(dnnl_cpu_isa_avx512_core_bf16);
-  return (static_cast<unsigned>(dnnl_get_effective_cpu_isa()) & needed) == needed;
+bool NativeProducts::has(DType dtype) {
+  return dtype == DType::kF32 || runs(dnnl_cpu_isa_avx512_core_bf16);
+}
+
+bool NativeProducts::is_fast(DType dtype) {
+  if (dtype == DType::kF32) return runs(dnnl_cpu_isa_avx512_core);
+  return runs(dnnl_cpu_isa_avx512_core_amx) ||
+         (has(dtype) && static_cast<bool>(__builtin_cpu_is("amd")));
 }
 
 }  // namespace ebbtide::kernels::cpu

@@ -7,8 +7,8 @@
 
 namespace ebbtide::kernels::cpu {
 
-// `native_bf16` is null where the CPU has no products in bf16.
-void run(const Matmul& op, Team& team, NativeProducts* native_bf16);
+// Null `natives`: by our own micro-kernel.
+void run(const Matmul& op, Team& team, NativeProducts* natives);
 void run(const RmsNormForward& op, Team& team);
 void run(const RmsNormBackward& op, Team& team);
 void run(const RopeTable& op, Team& team);

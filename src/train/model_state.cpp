@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#define XXH_INLINE_ALL  // the streaming state then has a known size, on the stack
+#define XXH_STATIC_LINKING_ONLY  // the streaming state then has a known size, on the stack
 #include <xxhash.h>
 
 #include <algorithm>

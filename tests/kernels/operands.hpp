@@ -85,6 +85,7 @@ struct Outputs {
   void add(const std::string& what, double value);
 };
 // Runs the case on teams of 1 to 4 threads and expects the same bytes of each.
-void expect_same_on_all_teams(const std::function<Outputs(Kernels&)>& run);
+void expect_same_on_all_teams(const std::function<Outputs(Kernels&)>& run,
+                              Products products = Products::kFastest);
 
 }  // namespace ebbtide::kernels

@@ -1,7 +1,6 @@
 #include "tiering/tiers/checksums.hpp"
 
 #include <fmt/format.h>
-#define XXH_INLINE_ALL
 #include <xxhash.h>
 
 #include <utility>
