@@ -40,6 +40,8 @@ def run(options: argparse.Namespace, flags: list[str]) -> dict:
     moved = {lane: total / (options.steps + 1) for lane, total in moved_bytes(done.stdout).items()}
     return {"seconds": statistics.median(step["step_seconds"] for step in steps),
             "exposed": statistics.median(sum(step["exposed_seconds"].values()) for step in steps),
+            "loads": sum(step["loads"] for step in steps),
+            "in_time": sum(step["loads_in_time"] for step in steps),
             "device": steps[-1]["device_peak_bytes"], "moved": moved, "loss": steps[-1]["loss"]}
 
 
@@ -50,6 +52,10 @@ def show(name: str, runs: list[dict], resident: list[dict]) -> None:
     print(f"{name:24} {statistics.median(ratios):5.3f} x  ({ratios[0]:.3f} to {ratios[-1]:.3f})  "
           f"step {last['seconds']:6.2f} s  exposed {last['exposed']:5.2f} s  "
           f"device {last['device'] / 2**20:6.0f} MiB  MiB a step: {moved}", flush=True)
+    if last["loads"]:
+        shares = sorted(100 * a["in_time"] / a["loads"] for a in runs)
+        print(f"{'':24} {statistics.median(shares):.1f} % of {last['loads']} loads done before their "
+              f"use ({shares[0]:.1f} to {shares[-1]:.1f})", flush=True)
     if any(a["loss"] != b["loss"] for a, b in zip(runs, resident)):
         sys.exit(f"{name}: the loss differs from the resident run's")
 

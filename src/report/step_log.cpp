@@ -31,11 +31,12 @@ std::string json_line(const StepReport& report) {
   std::string line = fmt::format(
       R"({{"step":{},"loss":{},"grad_norm":{},"learning_rate":{},"tokens":{},"step_seconds":{},)"
       R"("tokens_per_second":{},"exposed_seconds":{},"device_peak_bytes":{},"host_peak_bytes":{},)"
-      R"("nvme_peak_bytes":{},"nvme_bytes_written":{},"nvme_bytes_read":{})",
+      R"("nvme_peak_bytes":{},"nvme_bytes_written":{},"nvme_bytes_read":{},"loads":{},"loads_in_time":{})",
       report.step, report.loss, report.grad_norm, report.learning_rate, report.tokens,
       report.step_seconds, report.tokens_per_second(), exposed_object(report.exposed_seconds),
       report.peak_bytes[index(Tier::kDevice)], report.peak_bytes[index(Tier::kHost)],
-      report.peak_bytes[index(Tier::kNvme)], report.nvme_bytes_written, report.nvme_bytes_read);
+      report.peak_bytes[index(Tier::kNvme)], report.nvme_bytes_written, report.nvme_bytes_read,
+      report.loads.all, report.loads.in_time);
   if (report.weights_xxh3)
     line += fmt::format(R"(,"weights_xxh3":"{:016x}")", *report.weights_xxh3);
   return line + "}";

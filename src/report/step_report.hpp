@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "ebbtide/timeline.hpp"
 #include "ebbtide/types.hpp"
 
 namespace ebbtide::report {
@@ -18,6 +19,7 @@ struct StepReport {
   double compute_seconds = 0;           // the compute lane was at work
   double transfer_seconds = 0;          // all transfer lanes, summed
   PerLane<double> exposed_seconds{};    // compute stood still for this lane
+  LoadCount loads;                      // of values to the device
   PerTier<std::uint64_t> peak_bytes{};  // touched so far, as the engine saw it
   std::uint64_t nvme_bytes_written = 0;
   std::uint64_t nvme_bytes_read = 0;

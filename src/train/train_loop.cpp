@@ -123,6 +123,9 @@ void TrainLoop::add_run(const PlannedProgram& planned, const Timeline& timeline,
                         report::StepReport& report) const {
   report.compute_seconds += timeline.busy_seconds(Lane::kCompute);
   for (const Lane lane : kTransferLanes) report.transfer_seconds += timeline.busy_seconds(lane);
+  const LoadCount loads = timeline.loads(planned.plan);
+  report.loads.all += loads.all;
+  report.loads.in_time += loads.in_time;
   const PerLane<double> exposed = timeline.exposed_seconds(planned.plan);
   for (std::size_t lane = 0; lane < kLaneCount; ++lane)
     report.exposed_seconds[lane] += exposed[lane];

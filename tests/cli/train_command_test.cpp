@@ -305,6 +305,8 @@ TEST_F(TrainCommand, LogsExactlyTheDocumentedFields) {
                                      "nvme_peak_bytes",
                                      "nvme_bytes_written",
                                      "nvme_bytes_read",
+                                     "loads",
+                                     "loads_in_time",
                                      "weights_xxh3"};
   for (const nlohmann::json& line : lines) {
     std::set<std::string> found;

@@ -61,6 +61,16 @@ TEST(Simulate, ChargesNothingForTimeInWhichNobodyWorked) {
   EXPECT_DOUBLE_EQ(measured.exposed_seconds(plan)[index(Lane::kH2d)], 1);
 }
 
+TEST(Simulate, CountsLoadsThatWereDoneBeforeTheirUse) {
+  const Spill spill;
+  const Plan plan = spill.plan();
+  Timeline timeline = simulate(spill.program, plan, seconds());
+  EXPECT_EQ(timeline.loads(plan).all, 1U);
+  EXPECT_EQ(timeline.loads(plan).in_time, 0U);
+  timeline.tasks[index(Lane::kH2d)][0].end_s = timeline.tasks[index(Lane::kCompute)][4].end_s;
+  EXPECT_EQ(timeline.loads(plan).in_time, 1U);
+}
+
 // Three blocks of a second each that wait a second more for the disk's answer.
 Timeline three_writes(std::uint32_t width) {
   Program program;
