@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
-#include <sched.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -106,7 +105,7 @@ TEST(BrokenRing, FailsItsJobsAndStillEnds) {
 TEST(LockedMemoryLimit, LeavesBuffersPlainWithTheLimitAndTheNeedInOneWarning) {
   if (uring_refused()) GTEST_SKIP() << "io_uring is refused on this machine";
   const ChildEnd end = run_in_child([] {
-    ScratchDirectory directory;  // made, and the files too, while they may be
+    TemporaryDirectory directory;  // made, and the files too, while they may be
     SwapFiles files({.size_bytes = kSpaceBytes, .directories = {directory.path()}});
     const rlimit limit{64 * 1024, 64 * 1024};
     ::setrlimit(RLIMIT_MEMLOCK, &limit);
@@ -144,7 +143,7 @@ TEST(FileSizeLimit, IsAnErrorBeforeTheFirstByte) {
   const ChildEnd end = run_in_child([] {
     const rlimit limit{100 * 1024, 100 * 1024};
     ::setrlimit(RLIMIT_FSIZE, &limit);
-    ScratchDirectory directory;
+    TemporaryDirectory directory;
     try {
       SwapFiles files({.size_bytes = kSpaceBytes, .directories = {directory.path()}});
       return std::string("no error");
@@ -177,17 +176,15 @@ TEST(FileSizeLimit, FailsTheJobAndKillsNobodyWhenItComesLater) {
   }
 }
 
-// A file system of 1 MiB in memory, seen by this process alone.
+// A file system of 1 MiB in memory.
 bool mount_small(const std::filesystem::path& at) {
-  return ::unshare(CLONE_NEWNS) == 0 &&
-         ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
-         ::mount("none", at.c_str(), "tmpfs", 0, "size=1m") == 0;
+  return mount_privately(at, "tmpfs", "size=1m");
 }
 
 // FAULTS.md F2 (a), at start. F2 (c), a disk that fills later, cannot touch what is preallocated.
 TEST(FullDisk, IsAnErrorWithBothNumbersAndLeavesNothing) {
   const ChildEnd end = run_in_child([] {
-    ScratchDirectory directory;
+    TemporaryDirectory directory;
     if (!mount_small(directory.path())) return std::string("no mount");
     std::string text;
     try {
@@ -211,7 +208,7 @@ TEST(FullDisk, FailsTheJobAfterItsShortWrite) {
   for (const IoEngine engine : {IoEngine::kUring, IoEngine::kThreads}) {
     if (engine == IoEngine::kUring && uring_refused()) continue;
     const ChildEnd end = run_in_child([&] {
-      ScratchDirectory directory;
+      TemporaryDirectory directory;
       if (!mount_small(directory.path())) return std::string("no mount");
       SwapFilesOptions sparse{.directories = {directory.path()},
                               .reserve = [](int file, std::uint64_t size_bytes) {

@@ -17,12 +17,7 @@ namespace fs = std::filesystem;
 using model::ModelConfig;
 constexpr std::size_t kLength = 80;
 
-std::string text_of(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
+using test::text_of;
 
 class CheckpointRun : public testing::Test {
  protected:
@@ -48,7 +43,7 @@ class CheckpointRun : public testing::Test {
     return options.checkpoint.save;
   }
 
-  TestDirectory directory_;
+  test::TemporaryDirectory directory_;
 };
 
 // FAULTS I3: every pair of tiers, with accumulation; moments, master and counters all come back.
@@ -174,7 +169,7 @@ class CheckpointDirectoryTest : public testing::Test {
     fs::create_directory(partial / kStateDirectory);
     checkpoints.commit(step);
   }
-  TestDirectory directory_;
+  test::TemporaryDirectory directory_;
 };
 
 TEST_F(CheckpointDirectoryTest, ShowsTheNewestAtItsTop) {

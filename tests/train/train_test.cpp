@@ -22,7 +22,7 @@ class TrainRun : public testing::Test {
   TrainOptions options(Where where) const { return small_options(directory_.path(), where); }
   static std::unique_ptr<SequenceSource> made() { return std::make_unique<MadeSequences>(kLength); }
 
-  TestDirectory directory_;
+  test::TemporaryDirectory directory_;
 };
 
 struct TiedTrainRun : TrainRun {
