@@ -31,13 +31,13 @@ class TrainSignals : public TrainCommand {
     EXPECT_NE(outcome.err.find("ebbtide: cancelled by " + by), std::string::npos) << outcome.err;
     EXPECT_TRUE(std::filesystem::is_empty(directory_ / "swap"));
   }
-  // A run whose first step takes an hour, in many short copies over a slow link. Only activations
-  // go to the disk, so that what is written there is written in mid-step.
+  // A run whose first step takes twenty minutes, in many short copies over a slow link. Only
+  // activations go to the disk, so that what is written there is written in mid-step.
   Arguments slow() const {
     const Arguments arguments =
         train({"--nvme-path", directory_ / "swap", "--activations", "offload", "--activation-tier",
-               "nvme", "--io-engine", "threads", "--link-bandwidth", "64KiB/s", "--attention-group",
-               "1", "--transfer-bucket-size", "0"});
+               "nvme", "--io-engine", "threads", "--link-bandwidth", "256KiB/s",
+               "--attention-group", "1", "--transfer-bucket-size", "0"});
     return set(set(arguments, "--seq-len", "4K"), "--device-memory", "512KiB");
   }
 };
@@ -64,13 +64,20 @@ TEST_F(TrainSignals, EndsInMidStep) {
   }
 }
 
-TEST_F(TrainSignals, LeavesNothingWhenKilled) {
-  Child child(with_steps(tiered({}), "100000"));
-  ASSERT_TRUE(child.wait_for_output("step 2/"));
-  child.send(SIGKILL);
-  EXPECT_EQ(child.wait().ended_by, SIGKILL);
+// FAULTS F11: two live runs in one directory, one of which is killed, and a file of the user's that
+// looks like theirs.
+TEST_F(TrainSignals, SharesItsDirectoryAndLeavesNothingWhenKilled) {
+  const Logged alone = logged(tiered({}));
+  const auto foreign = directory_.write("swap/x.swp", "mine");
+  Child other(with_steps(tiered({}), "100000"));
+  ASSERT_TRUE(other.wait_for_output("step 2/"));
+  expect_same_log(logged(tiered({})).steps, alone.steps);
+  other.send(SIGKILL);
+  EXPECT_EQ(other.wait().ended_by, SIGKILL);
+  EXPECT_EQ(text_of(foreign), "mine");
+  std::filesystem::remove(foreign);
   EXPECT_TRUE(std::filesystem::is_empty(directory_ / "swap"));
-  EXPECT_EQ(run(tiered({})).status, 0);
+  expect_same_log(logged(tiered({})).steps, alone.steps);
 }
 
 TEST_F(TrainSignals, LeavesALoadableCheckpointWheneverItIsKilled) {
