@@ -92,6 +92,7 @@ TEST_F(TrainDisk, GoesOnThroughThePageCacheWithOneWarningAndTheSameBits) {
   const Logged direct = logged(tiered({"--nvme-memory", "4MiB"}));
   EXPECT_EQ(direct.warnings_with("O_DIRECT"), 0) << direct.outcome.err;
   expect_same_log(cached.steps, direct.steps);
+  ASSERT_FALSE(cached.steps.empty());
   EXPECT_GT(cached.steps[0]["nvme_bytes_read"], 0);
   expect_refusal(run_on("ramfs", "", tiered({})), {"does not say how much it has free; give "
                                                    "--nvme-memory"});

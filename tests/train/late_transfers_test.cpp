@@ -22,6 +22,15 @@ class LateTransfers : public testing::Test {
   LateTransfers() { write_small_model(directory_.path(), ModelConfig::Embeddings::kUntied); }
 
   TrainOptions options(Where where) const { return small_options(directory_.path(), where); }
+  // In so little device memory that every block is taken again as soon as it is free.
+  TrainOptions tight(Where where) const {
+    TrainOptions options = this->options(where);
+    options.mode = RunMode::kDryRun;
+    const std::uint64_t smallest = run(options).bill.smallest_device_bytes;
+    options.mode = RunMode::kTrain;
+    options.memory.device_bytes = align_up(smallest + smallest / 10, kDeviceAlignment);
+    return options;
+  }
   static Recorder run(const TrainOptions& options) {
     return train::run(options, std::make_unique<MadeSequences>(kLength));
   }
@@ -44,7 +53,7 @@ TEST_F(LateTransfers, OfStoresChangeNoBit) {
   resident.run.steps = 6;
   const Recorder reference = run(resident);
   for (const Where where : {Where::kHost, Where::kNvme}) {
-    TrainOptions late = options(where);
+    TrainOptions late = tight(where);
     late.run.steps = 6;
     delay(late, Lane::kD2h, 4ms);
     const Recorder recorder = run(late);
@@ -59,7 +68,7 @@ TEST_F(LateTransfers, OfStoresAreWaitedForByFetchesOfTheLastMoment) {
   resident.run.steps = 1;
   const Recorder reference = run(resident);
   for (const Where where : {Where::kHost, Where::kNvme}) {
-    TrainOptions late = options(where);
+    TrainOptions late = tight(where);
     late.run.steps = 1;
     late.planning.prefetch_chunk_steps = 0;
     delay(late, Lane::kD2h, 20ms);
@@ -70,7 +79,7 @@ TEST_F(LateTransfers, OfStoresAreWaitedForByFetchesOfTheLastMoment) {
 // FAULTS A5: a slot of the host arena is not refilled under the load that reads it.
 TEST_F(LateTransfers, OfLoadsChangeNoBit) {
   const Recorder reference = run(options(Where::kDevice));
-  TrainOptions late = options(Where::kNvme);
+  TrainOptions late = tight(Where::kNvme);
   delay(late, Lane::kH2d, 4ms);
   expect_same_steps(reference.steps, run(late).steps);
 }
@@ -78,7 +87,7 @@ TEST_F(LateTransfers, OfLoadsChangeNoBit) {
 // FAULTS D2: the embedding has 16,384 elements, a bucket 10,000 bytes.
 TEST_F(LateTransfers, OfValuesLargerThanABucketChangeNoBit) {
   for (const DType dtype : {DType::kF32, DType::kBf16}) {
-    TrainOptions huge = options(Where::kHost);
+    TrainOptions huge = tight(Where::kHost);
     huge.run.dtype = dtype;
     huge.planning.bucket_bytes = 10 * kModel;
     TrainOptions small = huge;
@@ -98,7 +107,7 @@ TEST_F(LateTransfers, OfBucketsOfAnySizeChangeNoBit) {
   for (const std::uint64_t bucket :
        {std::uint64_t{4}, std::uint64_t{1024}, kLargestWeight / 2, kModel, 10 * kModel}) {
     for (const Lane lane : {Lane::kD2h, Lane::kH2d}) {
-      TrainOptions late = options(Where::kHost);
+      TrainOptions late = tight(Where::kHost);
       late.run.steps = 5;
       late.planning.bucket_bytes = bucket;
       delay(late, lane, 1ms);
