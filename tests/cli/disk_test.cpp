@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <cerrno>
 
@@ -38,11 +39,13 @@ TEST_F(TrainDisk, RefusesNvmePathsThatCannotBeUsed) {
       {"--nvme-path ", "nowhere: No such file or directory (errno 2); give a directory"});
   expect_refused(train({"--nvme-path", directory_ / "data.txt"}),
                  {"--nvme-path ", "data.txt: Not a directory (errno 20); give a directory"});
-  // Not even root may make files there.
+}
+
+TEST_F(TrainDisk, RefusesAFileSystemThatTakesNoFiles) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root may try";
   expect_refused(tiered({"--nvme-path", "/proc", "--nvme-memory", "4MiB"}),
                  {"--nvme-path: cannot make a swap file",
-                  "in /proc; no file can be made on that "
-                  "file system; name another NVMe path"});
+                  "in /proc; no file can be made on that file system; name another NVMe path"});
 }
 
 TEST_F(TrainDisk, RefusesADirectoryThatItMayNotWrite) {
