@@ -73,7 +73,7 @@ struct PlanOptions {
   std::uint64_t bucket_bytes = std::uint64_t{64} << 20;
   // Tasks of an NVMe lane that may be in flight at once; other lanes have width 1.
   std::uint32_t nvme_width = 8;
-  // Device bytes that kinds with ValueKind::resident_limit == i may hold together.
+  // Device bytes that kinds with ValueKind::resident_limit == i may hold together, homes left out.
   std::vector<std::uint64_t> resident_limit_bytes;
 };
 
@@ -118,6 +118,9 @@ std::uint64_t largest_operand_sum(const Program& program, Place place);
 
 // The smallest device budget that plans, homes included.
 std::uint64_t smallest_device_budget(const Program& program);
+
+// The smallest resident_limit_bytes[limit] that plans: what one op needs together.
+std::uint64_t smallest_resident_limit(const Program& program, std::uint8_t limit);
 
 // A hash of everything that a plan makes a device do: equal plans have equal ones.
 std::uint64_t fingerprint(const Plan& plan);

@@ -1,7 +1,6 @@
 #include "src/cli/flags.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -130,10 +129,10 @@ void Flags::only(const FlagText& text, const std::string& accepted, const std::s
 std::size_t Flags::choose(const std::string& flag, const std::string& given,
                           const std::vector<std::string>& names) {
   const auto found = std::find(names.begin(), names.end(), given);
-  if (found == names.end())
-    throw Error(Errc::kBadUsage,
-                fmt::format("{} '{}': must be one of {}", flag, given, fmt::join(names, ", ")));
-  return static_cast<std::size_t>(found - names.begin());
+  if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
+  std::string all;
+  for (const std::string& name : names) all += (all.empty() ? "" : ", ") + name;
+  throw Error(Errc::kBadUsage, fmt::format("{} '{}': must be one of {}", flag, given, all));
 }
 
 }  // namespace ebbtide::cli

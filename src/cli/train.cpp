@@ -76,7 +76,7 @@ class Printer final : public train::TrainObserver {
       : steps_(options.run.steps) {
     const auto start =
         options.checkpoint.resume.empty() ? report::LogStart::kNew : report::LogStart::kAppend;
-    if (!outputs.log_json.empty()) log_.emplace(outputs.log_json, start);
+    if (!outputs.log_json.empty()) open_log(outputs.log_json, start);
   }
 
   void planned(const train::RunFacts& facts, const report::MemoryBill& bill) override {
@@ -113,6 +113,16 @@ class Printer final : public train::TrainObserver {
   }
 
  private:
+  void open_log(const std::filesystem::path& path, report::LogStart start) {
+    try {
+      log_.emplace(path, start);
+    } catch (const Error& error) {
+      throw Error(Errc::kBadUsage,
+                  fmt::format("--log-json: {}; name a file that this user may make and write",
+                              error.what()));
+    }
+  }
+
   std::int64_t steps_;
   std::optional<report::StepLog> log_;
   std::optional<report::Progress> progress_;

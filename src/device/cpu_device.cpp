@@ -18,14 +18,7 @@ constexpr std::uint64_t kSliceBytes = std::uint64_t{2} << 20;
 
 tiers::HostArena make_arena(std::uint64_t size_bytes) {
   if (size_bytes == 0) throw Error(Errc::kBadUsage, "the device arena must not be of 0 bytes");
-  try {
-    return tiers::HostArena({.size_bytes = size_bytes});
-  } catch (const Error& error) {
-    ErrorContext context = error.context();
-    context.operation = "reserve the device arena";
-    context.advice = "ask for less device memory";
-    throw Error(error.code(), context);
-  }
+  return tiers::HostArena({.size_bytes = size_bytes, .name = "device"});
 }
 
 std::optional<double> checked(std::optional<double> link_bytes_per_s) {

@@ -29,9 +29,13 @@ std::string seconds_text(double seconds) {
 }
 
 std::string tokens_text(double tokens) {
-  std::string digits = fmt::format("{:.0f}", tokens);
-  for (std::size_t at = digits.size(); at > 3; at -= 3) digits.insert(at - 3, ",");
-  return digits;
+  const std::string digits = fmt::format("{:.0f}", tokens);
+  std::string text;
+  for (std::size_t at = 0; at < digits.size(); ++at) {
+    if (at > 0 && (digits.size() - at) % 3 == 0) text += ',';
+    text += digits[at];
+  }
+  return text;
 }
 
 }  // namespace ebbtide::report

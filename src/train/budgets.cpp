@@ -35,16 +35,19 @@ void check_directory(const std::filesystem::path& path, struct stat& status) {
     refuse_path(path, errno, "give a directory that this user may write");
 }
 
-// Free bytes below the directories, each file system counted once.
-std::uint64_t free_disk_bytes(const std::vector<std::filesystem::path>& directories) {
+// Free bytes below the directories, each file system counted once; nothing where one has no size of
+// its own to tell (ramfs and some network file systems say 0 of 0 blocks).
+std::optional<std::uint64_t> free_disk_bytes(
+    const std::vector<std::filesystem::path>& directories) {
   std::set<dev_t> seen;
-  std::uint64_t bytes = 0;
+  std::optional<std::uint64_t> bytes = 0;
   for (const std::filesystem::path& path : directories) {
     struct stat status {};
     check_directory(path, status);
     struct statvfs space {};
     if (!seen.insert(status.st_dev).second || statvfs(path.c_str(), &space) != 0) continue;
-    bytes += std::uint64_t{space.f_bavail} * space.f_frsize;
+    if (space.f_blocks == 0) bytes.reset();
+    if (bytes) *bytes += std::uint64_t{space.f_bavail} * space.f_frsize;
   }
   return bytes;
 }
@@ -66,14 +69,18 @@ std::uint64_t page_floor(std::uint64_t bytes) {
                           limits.memory_bytes, margin, minus(limits.memory_bytes, margin)));
 }
 
-std::uint64_t nvme_budget(const MemoryOptions& options, std::uint64_t disk_bytes) {
+std::uint64_t nvme_budget(const MemoryOptions& options, std::optional<std::uint64_t> disk_bytes) {
   if (options.nvme_paths.empty()) return 0;
-  if (!options.nvme_bytes) return page_floor(disk_bytes - disk_bytes / kDiskMarginShare);
-  if (*options.nvme_bytes > disk_bytes)
+  if (!options.nvme_bytes && !disk_bytes)
+    throw Error(Errc::kBadUsage,
+                "--nvme-path: a file system there does not say how much it has free; give "
+                "--nvme-memory");
+  if (!options.nvme_bytes) return page_floor(*disk_bytes - *disk_bytes / kDiskMarginShare);
+  if (disk_bytes && *options.nvme_bytes > *disk_bytes)
     throw Error(Errc::kDoesNotFit,
                 fmt::format("--nvme-memory {} needs more than the {} bytes that --nvme-path has "
-                            "free",
-                            *options.nvme_bytes, disk_bytes));
+                            "free; free space there, ask for at most that or add an --nvme-path",
+                            *options.nvme_bytes, *disk_bytes));
   return *options.nvme_bytes;
 }
 

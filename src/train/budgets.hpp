@@ -13,7 +13,8 @@ namespace ebbtide::train {
 struct MachineLimits {
   std::uint64_t memory_bytes = 0;
   std::string memory_limited_by;  // "the machine", or a control group
-  std::uint64_t disk_bytes = 0;   // free below --nvme-path, all file systems together
+  // Free below --nvme-path, all file systems together; nothing where one of them does not say.
+  std::optional<std::uint64_t> disk_bytes = 0;
 };
 
 // Throws Error(kBadUsage) where an --nvme-path is no directory that can be written.
@@ -24,7 +25,8 @@ std::uint64_t memory_margin(std::uint64_t memory_bytes);
 
 // On the cpu device both arenas are host memory: together they must fit what is there. Of the two,
 // one that is given leaves the rest to the other; none given, each has half. NVMe has what its
-// directories have free, less a twentieth. Throws Error(kDoesNotFit) naming flag, need and have.
+// directories have free, less a twentieth; it has to be given where they do not say. Throws
+// Error(kDoesNotFit) naming flag, need and have.
 Budgets resolve_budgets(const MemoryOptions& options, const MachineLimits& limits);
 
 }  // namespace ebbtide::train

@@ -4,10 +4,12 @@
 
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
 #include "ebbtide/error.hpp"
+#include "src/model/new_file.hpp"
 #include "src/model/safetensors.hpp"
 #include "src/train/checkpoint_directory.hpp"
 
@@ -79,12 +81,9 @@ void write(const fs::path& path, const Tensors& tensors, ModelState& state) {
 }
 
 void write_text(const fs::path& path, const std::string& text) {
-  std::ofstream file(path, std::ios::binary);
-  file << text;
-  file.close();
-  if (!file)
-    throw Error(std::make_error_code(std::errc::io_error),
-                {.operation = "write the checkpoint", .path = path.string()});
+  model::NewFile file(path);
+  file.append(std::as_bytes(std::span(text)));
+  file.commit();
 }
 
 [[noreturn]] void bad_file(const fs::path& path, const std::string& what) {

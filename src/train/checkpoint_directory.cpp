@@ -101,6 +101,11 @@ void CheckpointDirectory::commit(std::int64_t step) {
   remove_tree(partial);
 }
 
+void CheckpointDirectory::discard(std::int64_t step) noexcept {
+  std::error_code ignored;
+  fs::remove_all(partial_path(step), ignored);
+}
+
 void CheckpointDirectory::link_latest(std::int64_t step) {
   replace_link(final_path(step).filename(), path_ / "latest");
   for (const fs::directory_entry& entry : fs::directory_iterator(final_path(step))) {

@@ -27,6 +27,8 @@ class CheckpointDirectory {
   std::filesystem::path begin(std::int64_t step);
   // Publishes what begin() gave. Blocks until it is on the disk.
   void commit(std::int64_t step);
+  // Removes what begin() gave, as far as that can be.
+  void discard(std::int64_t step) noexcept;
   // Removes all but the newest `keep` checkpoints (0: none is removed).
   void prune(std::int64_t keep);
   // Steps of the checkpoints here, ascending.

@@ -2,8 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <limits>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "ebbtide/error.hpp"
 #include "src/train/placement.hpp"
@@ -12,6 +16,11 @@ namespace ebbtide::train {
 namespace {
 
 using model::ActivationMode;
+
+constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
+constexpr std::array kTiers{Tier::kDevice, Tier::kHost, Tier::kNvme};
+// More than any machine has, with room to add.
+constexpr std::uint64_t kUnlimitedBytes = std::uint64_t{1} << 60;
 
 // Everything that a step needs, so that what does not fit is found before it starts.
 void plan_step(StepPlans& plans, const TrainOptions& options, std::int64_t evaluation_tokens) {
@@ -23,15 +32,43 @@ void plan_step(StepPlans& plans, const TrainOptions& options, std::int64_t evalu
   if (evaluation_tokens > 0) plans.evaluation(evaluation_tokens);
 }
 
-Error homes_do_not_fit(const model::ModelHomes& homes, const Budgets& budgets) {
-  std::string text = "weights, gradients and optimizer state do not fit where they stay";
-  for (const Tier tier : {Tier::kDevice, Tier::kHost, Tier::kNvme}) {
-    const std::uint64_t need = homes.layout.bytes()[index(tier)];
-    if (need > budgets.of(tier))
-      text += fmt::format("; --{}-memory {} has to be at least {} bytes", name(tier),
-                          budgets.of(tier), need);
+// Where weights, gradients and optimizer state stay.
+struct Placed {
+  model::StatePlacement placement;
+  model::ModelHomes homes;
+
+  std::uint64_t need(Tier tier) const { return homes.layout.bytes()[index(tier)]; }
+  // Bytes by which it exceeds the budgets, all tiers together.
+  std::uint64_t lack(const Budgets& budgets) const {
+    std::uint64_t lack = 0;
+    for (const Tier tier : kTiers)
+      lack += need(tier) > budgets.of(tier) ? need(tier) - budgets.of(tier) : 0;
+    return lack;
   }
-  return {Errc::kDoesNotFit, text};
+  std::uint64_t weights_on_device() const {
+    std::uint64_t bytes = 0;
+    for (const model::ParameterHomes& parameter : homes.parameters)
+      bytes += parameter.weight.tier == Tier::kDevice ? parameter.weight.size_bytes : 0;
+    return bytes;
+  }
+};
+
+// Those that leave no more weights on the device than --max-live-parameters.
+std::vector<Placed> possible_placements(const RunModel& run, const TrainOptions& options) {
+  const std::uint64_t most_live = options.memory.max_live_parameter_bytes.value_or(kNoLimit);
+  std::vector<Placed> possible;
+  std::uint64_t least_live = kNoLimit;
+  for (const model::StatePlacement& placement : placements_to_try(options.memory)) {
+    Placed placed{placement, model::lay_out_homes(run.config, run.shape, placement)};
+    least_live = std::min(least_live, placed.weights_on_device());
+    if (placed.weights_on_device() <= most_live) possible.push_back(std::move(placed));
+  }
+  if (possible.empty())
+    throw Error(Errc::kDoesNotFit,
+                fmt::format("--max-live-parameters {}: the weights that stay on the device take {} "
+                            "bytes; raise it, or let --parameter-tier be host or nvme",
+                            most_live, least_live));
+  return possible;
 }
 
 bool all_resident(const model::StatePlacement& placement) {
@@ -98,8 +135,7 @@ PlanOptions plan_options(const TrainOptions& options) {
   if (options.planning.prefetch_chunk_steps)
     plan.prefetch_chunk_steps = static_cast<std::uint32_t>(*options.planning.prefetch_chunk_steps);
   plan.bucket_bytes = options.planning.bucket_bytes.value_or(plan.bucket_bytes);
-  plan.resident_limit_bytes = {
-      options.memory.max_live_parameter_bytes.value_or(std::numeric_limits<std::uint64_t>::max())};
+  plan.resident_limit_bytes = {options.memory.max_live_parameter_bytes.value_or(kNoLimit)};
   return plan;
 }
 
@@ -123,9 +159,59 @@ std::optional<StepPlans> plan_placement(ProgramRecipe recipe, const TrainOptions
   return std::nullopt;
 }
 
-// Whether the placement asks for a tier that the run does not have.
-bool lacks_nvme(const model::ModelHomes& homes, const Budgets& budgets) {
-  return budgets.nvme_bytes == 0 && homes.layout.bytes()[index(Tier::kNvme)] > 0;
+ProgramRecipe recipe_of(const RunModel& run, const Placed& placed) {
+  return {.config = run.config,
+          .shape = run.shape,
+          .placement = placed.placement,
+          .activations = {},
+          .homes = placed.homes,
+          .device_kernels = run.device_kernels,
+          .host_kernels = run.host_kernels};
+}
+
+// Bytes of each tier that a step takes under the most frugal policy if the tiers where the homes do
+// not fit had no end; nothing where it does not fit even then.
+std::optional<PerTier<std::uint64_t>> bytes_that_fit(const RunModel& run, const Placed& placed,
+                                                     const TrainOptions& options,
+                                                     std::int64_t evaluation_tokens,
+                                                     PlanSettings settings) {
+  Budgets& budgets = settings.budgets;
+  ProgramRecipe recipe = recipe_of(run, placed);
+  recipe.activations = policies_for(placed.placement, options).back();
+  if (placed.need(Tier::kDevice) > budgets.device_bytes)
+    budgets.device_bytes = smallest_for(run, placed.homes, recipe.activations);
+  if (placed.need(Tier::kHost) > budgets.host_bytes) budgets.host_bytes = kUnlimitedBytes;
+  if (placed.need(Tier::kNvme) > budgets.nvme_bytes) budgets.nvme_bytes = kUnlimitedBytes;
+  try {
+    StepPlans plans(std::move(recipe), settings);
+    plan_step(plans, options, evaluation_tokens);
+    return plans.reserved_bytes();
+  } catch (const Error& error) {
+    if (error.code() != make_error_code(Errc::kDoesNotFit)) throw;
+    return std::nullopt;
+  }
+}
+
+Error homes_do_not_fit(const Placed& placed, const Budgets& budgets,
+                       const std::optional<PerTier<std::uint64_t>>& fit) {
+  std::string text = "weights, gradients and optimizer state do not fit where they stay";
+  for (const Tier tier : kTiers) {
+    if (placed.need(tier) <= budgets.of(tier)) continue;
+    text += fmt::format("; --{}-memory {} has to be at least {} bytes", name(tier),
+                        budgets.of(tier), placed.need(tier));
+    if (fit) text += fmt::format(", and a step fits with {} bytes", (*fit)[index(tier)]);
+  }
+  return {Errc::kDoesNotFit, text};
+}
+
+// The placement that lacks least; of those that need NVMe, none where the run has none and another
+// is there.
+const Placed& closest(const std::vector<Placed>& possible, const Budgets& budgets) {
+  const auto rank = [&](const Placed& placed) {
+    const bool lacks_nvme = budgets.nvme_bytes == 0 && placed.need(Tier::kNvme) > 0;
+    return std::pair(lacks_nvme, placed.lack(budgets));
+  };
+  return *std::ranges::min_element(possible, {}, rank);
 }
 
 }  // namespace
@@ -134,25 +220,19 @@ StepPlans choose_plans(const RunModel& run, const TrainOptions& options,
                        std::int64_t evaluation_tokens, const Budgets& budgets,
                        const HardwareModel& hardware) {
   const PlanSettings settings{budgets, hardware, plan_options(options)};
-  std::optional<Error> no_homes;
+  const std::vector<Placed> possible = possible_placements(run, options);
   std::optional<Error> no_plan;
-  for (const model::StatePlacement& placement : placements_to_try(options.memory)) {
-    const model::ModelHomes homes = model::lay_out_homes(run.config, run.shape, placement);
-    if (!homes_fit(homes, budgets)) {
-      if (!no_homes || !lacks_nvme(homes, budgets)) no_homes = homes_do_not_fit(homes, budgets);
-      continue;
-    }
-    std::optional<StepPlans> plans = plan_placement({.config = run.config,
-                                                     .shape = run.shape,
-                                                     .placement = placement,
-                                                     .activations = {},
-                                                     .homes = homes,
-                                                     .device_kernels = run.device_kernels,
-                                                     .host_kernels = run.host_kernels},
-                                                    options, evaluation_tokens, settings, no_plan);
+  for (const Placed& placed : possible) {
+    if (!homes_fit(placed.homes, budgets)) continue;
+    std::optional<StepPlans> plans =
+        plan_placement(recipe_of(run, placed), options, evaluation_tokens, settings, no_plan);
     if (plans) return std::move(*plans);
   }
-  if (!no_plan) throw Error(*no_homes);
+  if (!no_plan) {
+    const Placed& placed = closest(possible, budgets);
+    throw homes_do_not_fit(placed, budgets,
+                           bytes_that_fit(run, placed, options, evaluation_tokens, settings));
+  }
   const std::uint64_t smallest = smallest_device_bytes(run, options, budgets);
   if (budgets.device_bytes >= smallest) throw Error(*no_plan);
   throw Error(
@@ -164,14 +244,13 @@ StepPlans choose_plans(const RunModel& run, const TrainOptions& options,
 
 std::uint64_t smallest_device_bytes(const RunModel& run, const TrainOptions& options,
                                     const Budgets& budgets) {
-  std::uint64_t smallest = std::numeric_limits<std::uint64_t>::max();
+  std::uint64_t smallest = kNoLimit;
   Budgets others = budgets;
-  others.device_bytes = std::numeric_limits<std::uint64_t>::max();
-  for (const model::StatePlacement& placement : placements_to_try(options.memory)) {
-    const model::ModelHomes homes = model::lay_out_homes(run.config, run.shape, placement);
-    if (!homes_fit(homes, others)) continue;
-    for (const model::ActivationPolicy& policy : policies_for(placement, options))
-      smallest = std::min(smallest, smallest_for(run, homes, policy));
+  others.device_bytes = kNoLimit;
+  for (const Placed& placed : possible_placements(run, options)) {
+    if (!homes_fit(placed.homes, others)) continue;
+    for (const model::ActivationPolicy& policy : policies_for(placed.placement, options))
+      smallest = std::min(smallest, smallest_for(run, placed.homes, policy));
   }
   return smallest;
 }

@@ -4,10 +4,13 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "ebbtide/device.hpp"
 #include "ebbtide/engine.hpp"
 #include "ebbtide/types.hpp"
 #include "src/model/llama.hpp"
@@ -68,6 +71,9 @@ struct TransferOptions {
   OffloadCheck offload_check = OffloadCheck::kNone;
   std::optional<double> link_bytes_per_s;
   FreedBlocks freed_blocks = FreedBlocks::kLeave;
+  // For tests: what goes between the engine and the system, and around its device.
+  const EngineSeams* seams = nullptr;
+  std::function<std::unique_ptr<Device>(std::unique_ptr<Device>)> around_device{};
 };
 
 struct CheckpointOptions {

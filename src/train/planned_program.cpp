@@ -2,12 +2,17 @@
 
 #include <fmt/format.h>
 
+#include <limits>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "ebbtide/error.hpp"
 
 namespace ebbtide::train {
 namespace {
+
+constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
 
 Plan plan_or_explain(const std::string& name, const Program& program,
                      const PlanSettings& settings) {
@@ -16,10 +21,12 @@ Plan plan_or_explain(const std::string& name, const Program& program,
     return make_plan(program, budgets, settings.hardware, settings.options);
   } catch (const Error& error) {
     if (error.code() != make_error_code(Errc::kDoesNotFit)) throw;
-    throw Error(
-        Errc::kDoesNotFit,
-        fmt::format("{}: {} (--device-memory {}, --host-memory {}, --nvme-memory {})", name,
-                    error.what(), budgets.device_bytes, budgets.host_bytes, budgets.nvme_bytes));
+    std::string flags = fmt::format("--device-memory {}, --host-memory {}, --nvme-memory {}",
+                                    budgets.device_bytes, budgets.host_bytes, budgets.nvme_bytes);
+    const std::vector<std::uint64_t>& limits = settings.options.resident_limit_bytes;
+    if (!limits.empty() && limits[0] != kNoLimit)
+      flags += fmt::format(", --max-live-parameters {}", limits[0]);
+    throw Error(Errc::kDoesNotFit, fmt::format("{}: {} ({})", name, error.what(), flags));
   }
 }
 

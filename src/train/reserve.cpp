@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <system_error>
+#include <utility>
 
 #include "ebbtide/device.hpp"
 #include "ebbtide/error.hpp"
@@ -28,9 +29,11 @@ Engine make_engine(const TrainOptions& options, const PerTier<std::uint64_t>& by
     engine.io_queue_depth = static_cast<std::uint32_t>(*transfer.io_queue_depth);
   engine.offload_check = transfer.offload_check;
   engine.freed_blocks = transfer.freed_blocks;
-  return {make_cpu_device({.arena_bytes = bytes[index(Tier::kDevice)],
-                           .link_bytes_per_s = transfer.link_bytes_per_s}),
-          engine};
+  engine.seams = transfer.seams;
+  std::unique_ptr<Device> device = make_cpu_device(
+      {.arena_bytes = bytes[index(Tier::kDevice)], .link_bytes_per_s = transfer.link_bytes_per_s});
+  if (transfer.around_device) device = transfer.around_device(std::move(device));
+  return {std::move(device), engine};
 }
 
 }  // namespace

@@ -64,7 +64,7 @@ std::uint64_t drive_bytes(const std::vector<fs::path>& paths) {
 class Session {
  public:
   Session(const TrainOptions& options, Sources sources, RunModel run, StepPlans plans,
-          TrainObserver& observer, Stop& stop)
+          std::optional<CheckpointDirectory> checkpoints, TrainObserver& observer, Stop& stop)
       : options_(options),
         sources_(std::move(sources)),
         observer_(observer),
@@ -74,8 +74,8 @@ class Session {
         settings_(settings_of(options, run_, sources_.training->fingerprint())),
         engine_(reserve(options, plans_.reserved_bytes())),
         attachment_(stop, engine_),
-        state_(engine_, run_.config, plans_.recipe().homes, run_.shape.dtype, *run_.host_kernels) {
-    if (!options.checkpoint.save.empty()) checkpoints_.emplace(options.checkpoint.save);
+        state_(engine_, run_.config, plans_.recipe().homes, run_.shape.dtype, *run_.host_kernels),
+        checkpoints_(std::move(checkpoints)) {
     const PerTier<std::uint64_t> bytes = plans_.reserved_bytes();
     plans_.set_budgets({bytes[0], bytes[1], bytes[2]});
   }
@@ -129,8 +129,13 @@ class Session {
 
   void save(const TrainLoop& loop) {
     const std::int64_t step = loop.position().step;
-    write_checkpoint(checkpoints_->begin(step), run_.config, state_, loop.position(), settings_);
-    checkpoints_->commit(step);
+    try {
+      write_checkpoint(checkpoints_->begin(step), run_.config, state_, loop.position(), settings_);
+      checkpoints_->commit(step);
+    } catch (...) {
+      checkpoints_->discard(step);  // half of one would keep a full disk full
+      throw;
+    }
     checkpoints_->prune(options_.checkpoint.keep);
     last_saved_ = step;
     observer_.saved(options_.checkpoint.save);
@@ -191,13 +196,27 @@ std::optional<StepPlans> plan_run(const TrainOptions& options, const RunModel& r
   return plans;
 }
 
+std::optional<CheckpointDirectory> open_checkpoints(const fs::path& save) {
+  if (save.empty()) return std::nullopt;
+  try {
+    return CheckpointDirectory(save);
+  } catch (const Error& error) {
+    // Before a step has run this is a setting that cannot be had.
+    throw Error(Errc::kBadUsage,
+                fmt::format("--save: {}; give a directory that this user may make and write",
+                            error.what()));
+  }
+}
+
 }  // namespace
 
 void train(const TrainOptions& options, Sources sources, TrainObserver& observer, Stop& stop) {
   RunModel run = run_model(options, usable_threads(options.run));
   std::optional<StepPlans> plans = plan_run(options, run, sources, observer, stop);
   if (!plans) return;
-  Session(options, std::move(sources), std::move(run), std::move(*plans), observer, stop).run();
+  Session(options, std::move(sources), std::move(run), std::move(*plans),
+          open_checkpoints(options.checkpoint.save), observer, stop)
+      .run();
 }
 
 void train(const TrainOptions& options, TrainObserver& observer, Stop& stop) {

@@ -7,10 +7,10 @@
 
 #include <csignal>
 #include <cstdlib>
-#include <fstream>
-#include <sstream>
 #include <stdexcept>
 #include <thread>
+
+#include "tests/temporary_directory.hpp"
 
 namespace ebbtide::test {
 namespace {
@@ -21,6 +21,8 @@ using Clock = std::chrono::steady_clock;
 // No test depends on speed: this only ends a program that hangs.
 constexpr std::chrono::seconds kLimit{120};
 constexpr std::chrono::milliseconds kLook{5};
+// The status by which build systems know a skipped test; the program never ends with it.
+constexpr int kSkipped = 77;
 
 fs::path output_file(const char* name) {
   std::string path = (fs::temp_directory_path() / (std::string("ebbtide-") + name + "-XXXXXX"));
@@ -41,7 +43,8 @@ std::string program() {
   return path;
 }
 
-Child::Child(const std::string& executable, const std::vector<std::string>& arguments)
+Child::Child(const std::string& executable, const std::vector<std::string>& arguments,
+             const Surroundings& surroundings)
     : out_(output_file("out")), err_(output_file("err")) {
   std::vector<char*> argv{const_cast<char*>(executable.c_str())};
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
@@ -50,6 +53,7 @@ Child::Child(const std::string& executable, const std::vector<std::string>& argu
   if (pid_ != 0) return;
   redirect(out_, STDOUT_FILENO);
   redirect(err_, STDERR_FILENO);
+  if (surroundings && !surroundings()) _exit(kSkipped);
   execv(executable.c_str(), argv.data());
   _exit(127);
 }
@@ -73,54 +77,39 @@ void Child::send(int signal) const {
   kill(pid_, signal);
 }
 
-bool Child::wait_for_output(const std::string& text) {
+bool Child::wait_until(const std::function<bool()>& is_true) {
   const Clock::time_point limit = Clock::now() + kLimit;
-  while (read_text(out_).find(text) == std::string::npos) {
-    if (ended()) return read_text(out_).find(text) != std::string::npos;
+  while (!is_true()) {
+    if (ended()) return is_true();
     if (Clock::now() > limit) return false;
     std::this_thread::sleep_for(kLook);
   }
   return true;
 }
 
+bool Child::wait_for_output(const std::string& text) {
+  return wait_until([&] { return text_of(out_).find(text) != std::string::npos; });
+}
+
 Outcome Child::wait() {
   const Clock::time_point limit = Clock::now() + kLimit;
   while (!ended()) {
     if (Clock::now() > limit) {
-      ADD_FAILURE() << "the program did not end: " << read_text(out_) << read_text(err_);
+      ADD_FAILURE() << "the program did not end: " << text_of(out_) << text_of(err_);
       kill(pid_, SIGKILL);
     }
     std::this_thread::sleep_for(kLook);
   }
-  return {.status = WIFEXITED(raw_status_) ? WEXITSTATUS(raw_status_) : -1,
+  const int status = WIFEXITED(raw_status_) ? WEXITSTATUS(raw_status_) : -1;
+  return {.status = status,
           .ended_by = WIFSIGNALED(raw_status_) ? WTERMSIG(raw_status_) : 0,
-          .out = read_text(out_),
-          .err = read_text(err_)};
+          .skipped = status == kSkipped,
+          .out = text_of(out_),
+          .err = text_of(err_)};
 }
 
 Outcome run(const std::vector<std::string>& arguments) {
   return Child(arguments).wait();
-}
-
-TemporaryDirectory::TemporaryDirectory() {
-  // Beside the test, not in /tmp: that may be memory, which takes no O_DIRECT rules.
-  std::string path = (fs::current_path() / "ebbtide-test-XXXXXX").string();
-  path_ = mkdtemp(path.data());
-}
-TemporaryDirectory::~TemporaryDirectory() {
-  std::error_code ignored;
-  fs::remove_all(path_, ignored);
-}
-
-std::string read_text(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-void write_text(const fs::path& path, const std::string& text) {
-  std::ofstream(path, std::ios::binary) << text;
 }
 
 }  // namespace ebbtide::test

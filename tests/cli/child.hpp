@@ -5,14 +5,16 @@
 
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
 namespace ebbtide::test {
 
 struct Outcome {
-  int status = -1;   // exit status; -1 where a signal ended it
-  int ended_by = 0;  // that signal
+  int status = -1;       // exit status; -1 where a signal ended it
+  int ended_by = 0;      // that signal
+  bool skipped = false;  // its surroundings could not be made
   std::string out;
   std::string err;
 };
@@ -20,9 +22,14 @@ struct Outcome {
 // The built `ebbtide`: EBBTIDE_PROGRAM of the environment, which has to be set.
 std::string program();
 
+// What a child does to itself before it becomes the program: limits, mounts, filters. False: this
+// machine does not allow it.
+using Surroundings = std::function<bool()>;
+
 class Child {
  public:
-  Child(const std::string& executable, const std::vector<std::string>& arguments);
+  Child(const std::string& executable, const std::vector<std::string>& arguments,
+        const Surroundings& surroundings = {});
   // A running `ebbtide`.
   explicit Child(const std::vector<std::string>& arguments) : Child(program(), arguments) {}
   ~Child();  // kills what still runs
@@ -30,7 +37,9 @@ class Child {
   Child& operator=(const Child&) = delete;
 
   void send(int signal) const;
-  // Blocks until its output holds `text`, it ends, or time is up; whether it was seen.
+  // Blocks until it is true, the program ends, or time is up; whether it was true.
+  bool wait_until(const std::function<bool()>& is_true);
+  // The same for its output to hold `text`.
   bool wait_for_output(const std::string& text);
   // Blocks until it ends; kills it, and fails the test, after the limit.
   Outcome wait();
@@ -47,20 +56,5 @@ class Child {
 };
 
 Outcome run(const std::vector<std::string>& arguments);
-
-// A fresh directory, removed with everything in it at the end.
-class TemporaryDirectory {
- public:
-  TemporaryDirectory();
-  ~TemporaryDirectory();
-  const std::filesystem::path& path() const { return path_; }
-  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
-
- private:
-  std::filesystem::path path_;
-};
-
-std::string read_text(const std::filesystem::path& path);
-void write_text(const std::filesystem::path& path, const std::string& text);
 
 }  // namespace ebbtide::test

@@ -1,22 +1,15 @@
 // Engines of the sizes that a test needs, with their swap files on the disk of the build folder.
 #pragma once
 
-#include <cstdlib>
-#include <filesystem>
 #include <functional>
 #include <memory>
 #include <utility>
 
 #include "ebbtide/engine.hpp"
 #include "tests/execute/slow_device.hpp"
+#include "tests/temporary_directory.hpp"
 
 namespace ebbtide::test {
-
-// A real disk: tmpfs takes O_DIRECT at any alignment, so that a pass there proves little.
-inline std::filesystem::path disk_directory() {
-  const char* set = std::getenv("EBBTIDE_TEST_DISK");
-  return set != nullptr ? std::filesystem::path(set) : std::filesystem::current_path();
-}
 
 inline std::unique_ptr<Device> slow_device(std::uint64_t arena_bytes,
                                            std::function<void(Lane)> before_copy) {

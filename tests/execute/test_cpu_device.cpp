@@ -46,7 +46,14 @@ TEST(CpuDevice, SaysWhatThereIsWhenTheArenaDoesNotFit) {
     EXPECT_EQ(error.code(), make_error_code(Errc::kDoesNotFit));
     EXPECT_EQ(error.context().wanted, kTooMuch);
     EXPECT_GT(error.context().got.value_or(0), 0U);
-    EXPECT_NE(std::string(error.what()).find("device arena"), std::string::npos) << error.what();
+    const std::string text = error.what();
+    EXPECT_NE(text.find("device arena"), std::string::npos) << text;
+    const std::string offer = "a device memory of ";
+    const std::size_t at = text.find(offer);
+    ASSERT_NE(at, std::string::npos) << text;
+    const std::uint64_t fits = std::stoull(text.substr(at + offer.size()));
+    EXPECT_GT(fits, *error.context().got / 2);
+    EXPECT_LT(fits, *error.context().got);
   }
 }
 

@@ -40,7 +40,7 @@ std::vector<Cell> cells_to_run() {
 }
 
 TEST(Identity, EveryWayOfRunningGivesTheSameBits) {
-  const train::TestDirectory directory;
+  const test::TemporaryDirectory directory;
   Matrix matrix(directory.path());
   for (const Cell& cell : cells_to_run()) {
     SCOPED_TRACE(describe(cell));
@@ -53,7 +53,7 @@ TEST(Identity, EveryWayOfRunningGivesTheSameBits) {
 }
 
 TEST(Identity, EveryPrefetchDistanceAndBucketSizeIsAnotherPlan) {
-  const train::TestDirectory directory;
+  const test::TemporaryDirectory directory;
   Matrix matrix(directory.path());
   std::set<std::uint64_t> plans;
   for (std::uint8_t prefetch = 0; prefetch < 3; ++prefetch)

@@ -25,7 +25,6 @@ LD_LIBRARY_PATH=$libdir ./own_ops_shared "$aside"
 
 # Our archive with the shared libraries of others: theirs need more than Debian's -dev packages have.
 echo "static:"
-others=$(ask --print-requires-private | cut -d' ' -f1)
-"$@" -o own_ops_static own_ops.cpp $(ask --cflags) "$libdir/libebbtide.a" \
-  $(pkg-config --libs $others) -pthread
+"$@" -o own_ops_static own_ops.cpp $(ask --cflags) \
+  $(ask --static --libs | sed 's/-lebbtide/-l:libebbtide.a/')
 ./own_ops_static "$aside"

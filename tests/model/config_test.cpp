@@ -6,13 +6,13 @@
 #include <nlohmann/json.hpp>
 
 #include "ebbtide/error.hpp"
-#include "tests/model/temporary_directory.hpp"
+#include "tests/temporary_directory.hpp"
 
 namespace ebbtide::model {
 namespace {
 
 using Json = nlohmann::json;
-using testing::TemporaryDirectory;
+using test::TemporaryDirectory;
 
 // meta-llama/Llama-3.1-8B, as transformers 4 writes it.
 Json llama31() {

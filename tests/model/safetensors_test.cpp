@@ -13,12 +13,12 @@
 #include <set>
 
 #include "ebbtide/error.hpp"
-#include "tests/model/temporary_directory.hpp"
+#include "tests/temporary_directory.hpp"
 
 namespace ebbtide::model {
 namespace {
 
-using testing::TemporaryDirectory;
+using test::TemporaryDirectory;
 
 std::string file_text(std::uint64_t header_length, const std::string& rest) {
   const auto length = std::bit_cast<std::array<char, 8>>(header_length);

@@ -4,7 +4,7 @@
 
 #include <fstream>
 
-#include "tests/tiers/scratch.hpp"
+#include "tests/temporary_directory.hpp"
 
 namespace ebbtide::tiers {
 namespace {
@@ -21,7 +21,7 @@ class AvailableMemoryTest : public testing::Test {
   }
   AvailableMemory available() const { return available_memory(root_.path()); }
 
-  ScratchDirectory root_{Medium::kMemory};
+  test::TemporaryDirectory root_{test::Medium::kMemory};
 };
 
 TEST_F(AvailableMemoryTest, IsTheMachinesWithoutAControlGroup) {

@@ -1,9 +1,12 @@
 #include "tests/tiers/child_process.hpp"
 
 #include <grp.h>
+#include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <sched.h>
 #include <stddef.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -11,6 +14,7 @@
 
 #include <cstdint>
 #include <exception>
+#include <fstream>
 #include <stdexcept>
 
 namespace ebbtide::tiers {
@@ -71,6 +75,24 @@ bool refuse_io_uring(int error, RefusedCalls calls) {
   const sock_fprog program{sizeof filter / sizeof *filter, filter};
   return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
          ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program) == 0;
+}
+
+bool mount_privately(const std::filesystem::path& at, const char* type, const std::string& options,
+                     unsigned long flags) {
+  const unsigned user = ::geteuid();
+  const unsigned group = ::getegid();
+  if (::unshare(CLONE_NEWNS) != 0) {
+    if (::unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return false;
+    std::ofstream("/proc/self/setgroups") << "deny";
+    std::ofstream("/proc/self/uid_map") << "0 " << user << " 1";
+    std::ofstream("/proc/self/gid_map") << "0 " << group << " 1";
+  }
+  return ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+         ::mount("none", at.c_str(), type, flags, options.c_str()) == 0;
+}
+
+bool obey_file_modes() {
+  return ::geteuid() != 0 || ::prctl(PR_CAPBSET_DROP, CAP_DAC_OVERRIDE, 0, 0, 0) == 0;
 }
 
 bool drop_root() {

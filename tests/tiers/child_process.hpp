@@ -2,6 +2,7 @@
 // without harm to the other tests.
 #pragma once
 
+#include <filesystem>
 #include <functional>
 #include <string>
 
@@ -21,6 +22,14 @@ ChildEnd run_in_child(const std::function<std::string()>& body);
 // registration alone. All threads are included. False: seccomp itself is refused.
 enum class RefusedCalls { kAll, kEnterOnly };
 bool refuse_io_uring(int error, RefusedCalls calls);
+
+// Mounts a file system that this process and its children alone see; without root in a user
+// namespace, as whose root it then runs. False: this machine does not allow it.
+bool mount_privately(const std::filesystem::path& at, const char* type, const std::string& options,
+                     unsigned long flags = 0);
+
+// From the next exec on even root may write only where a file's mode lets it.
+bool obey_file_modes();
 
 // Gives up root for user 65534. Returns whether the user is another and cannot go back.
 bool drop_root();

@@ -1,9 +1,7 @@
 // What systems refuse: io_uring by seccomp, locked memory, file size, disk space. Each in a child.
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <gtest/gtest.h>
-#include <sched.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -37,11 +35,17 @@ std::string round_trip(QueueBench& bench) {
   return equal(bench.source(), bench.target()) ? "the same bytes" : "other bytes";
 }
 
+std::string lines(const std::vector<std::string>& all) {
+  std::string text;
+  for (const std::string& line : all) text += (text.empty() ? "" : "\n") + line;
+  return text;
+}
+
 // What a child says: engine, bytes, warnings, one a line.
 std::string report(QueueBench& bench) {
   const std::string bytes = round_trip(bench);
   return fmt::format("{}\n{}\n{} warnings\n{}", bench.queue().engine_name(), bytes,
-                     bench.queue().warnings().size(), fmt::join(bench.queue().warnings(), "\n"));
+                     bench.queue().warnings().size(), lines(bench.queue().warnings()));
 }
 
 bool has(const std::string& text, const std::string& part) {
@@ -106,7 +110,7 @@ TEST(BrokenRing, FailsItsJobsAndStillEnds) {
 TEST(LockedMemoryLimit, LeavesBuffersPlainWithTheLimitAndTheNeedInOneWarning) {
   if (uring_refused()) GTEST_SKIP() << "io_uring is refused on this machine";
   const ChildEnd end = run_in_child([] {
-    ScratchDirectory directory;  // made, and the files too, while they may be
+    TemporaryDirectory directory;  // made, and the files too, while they may be
     SwapFiles files({.size_bytes = kSpaceBytes, .directories = {directory.path()}});
     const rlimit limit{64 * 1024, 64 * 1024};
     ::setrlimit(RLIMIT_MEMLOCK, &limit);
@@ -126,7 +130,7 @@ TEST(LockedMemoryLimit, LeavesBuffersPlainWithTheLimitAndTheNeedInOneWarning) {
     queue->drain();
     return fmt::format("{} failures, {}\nqueue: {}\narena: {}", completions.failures(),
                        equal(source, target) ? "the same bytes" : "other bytes",
-                       fmt::join(queue->warnings(), "\n"), fmt::join(arena.warnings(), "\n"));
+                       lines(queue->warnings()), lines(arena.warnings()));
   });
   ASSERT_EQ(end.exit_status, 0) << end.text;
   if (end.text == "still root") GTEST_SKIP() << "this process may not change its user";
@@ -144,7 +148,7 @@ TEST(FileSizeLimit, IsAnErrorBeforeTheFirstByte) {
   const ChildEnd end = run_in_child([] {
     const rlimit limit{100 * 1024, 100 * 1024};
     ::setrlimit(RLIMIT_FSIZE, &limit);
-    ScratchDirectory directory;
+    TemporaryDirectory directory;
     try {
       SwapFiles files({.size_bytes = kSpaceBytes, .directories = {directory.path()}});
       return std::string("no error");
@@ -177,17 +181,15 @@ TEST(FileSizeLimit, FailsTheJobAndKillsNobodyWhenItComesLater) {
   }
 }
 
-// A file system of 1 MiB in memory, seen by this process alone.
+// A file system of 1 MiB in memory.
 bool mount_small(const std::filesystem::path& at) {
-  return ::unshare(CLONE_NEWNS) == 0 &&
-         ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
-         ::mount("none", at.c_str(), "tmpfs", 0, "size=1m") == 0;
+  return mount_privately(at, "tmpfs", "size=1m");
 }
 
 // FAULTS.md F2 (a), at start. F2 (c), a disk that fills later, cannot touch what is preallocated.
 TEST(FullDisk, IsAnErrorWithBothNumbersAndLeavesNothing) {
   const ChildEnd end = run_in_child([] {
-    ScratchDirectory directory;
+    TemporaryDirectory directory;
     if (!mount_small(directory.path())) return std::string("no mount");
     std::string text;
     try {
@@ -211,7 +213,7 @@ TEST(FullDisk, FailsTheJobAfterItsShortWrite) {
   for (const IoEngine engine : {IoEngine::kUring, IoEngine::kThreads}) {
     if (engine == IoEngine::kUring && uring_refused()) continue;
     const ChildEnd end = run_in_child([&] {
-      ScratchDirectory directory;
+      TemporaryDirectory directory;
       if (!mount_small(directory.path())) return std::string("no mount");
       SwapFilesOptions sparse{.directories = {directory.path()},
                               .reserve = [](int file, std::uint64_t size_bytes) {

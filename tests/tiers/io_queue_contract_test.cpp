@@ -167,7 +167,7 @@ TEST_P(IoQueueContract, GivesTheKernelNoMoreThanItsDepthAtOnce) {
     if (now > most) most = now;
     return IoFault{.delay = 1ms};
   });
-  ScratchDirectory directory(GetParam().medium);
+  TemporaryDirectory directory(GetParam().medium);
   SwapFiles files({.size_bytes = kSpaceBytes, .directories = {directory.path()}});
   HostArena arena({.size_bytes = kSpaceBytes});
   // Jobs of one block each: a job is told before its place is given to the next.
@@ -310,8 +310,8 @@ TEST_P(IoQueueContract, MovesJobsWhoseTransfersEndInAnyOrder) {
 }
 
 TEST_P(IoQueueContract, StripesOverSeveralFiles) {
-  ScratchDirectory second(GetParam().medium);
-  ScratchDirectory third(GetParam().medium);
+  TemporaryDirectory second(GetParam().medium);
+  TemporaryDirectory third(GetParam().medium);
   RecordedFaults record;
   SwapFilesOptions striped{.directories = {second.path(), third.path(), second.path()},
                            .stripe_bytes = 64 * 1024};

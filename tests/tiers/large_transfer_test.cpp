@@ -26,7 +26,7 @@ INSTANTIATE_TEST_SUITE_P(Each, LargeTransfer, testing::Values(IoEngine::kUring, 
                          });
 
 TEST_P(LargeTransfer, CrossesTheEndOfARegisteredBuffer) {
-  ScratchDirectory directory;
+  TemporaryDirectory directory;
   SwapFiles files({.size_bytes = 16 * kMiB, .directories = {directory.path()}});
   HostArena arena({.size_bytes = kGiB + 32 * kMiB});
   RecordedFaults record;
@@ -57,7 +57,7 @@ TEST_P(LargeTransfer, MovesMoreThanTwoGibibytesInOneRequest) {
   if (!std::getenv("EBBTIDE_NIGHTLY"))
     GTEST_SKIP() << "takes 2 GiB of memory and of disk; set EBBTIDE_NIGHTLY=1 to run it";
   constexpr std::uint64_t kSizeBytes = 2 * kGiB + 4096;
-  ScratchDirectory directory;
+  TemporaryDirectory directory;
   SwapFiles files({.size_bytes = kSizeBytes, .directories = {directory.path()}});
   HostArena arena({.size_bytes = kSizeBytes});
   Completions completions;

@@ -11,15 +11,18 @@
 #include <string>
 #include <vector>
 
+#include "tests/temporary_directory.hpp"
 #include "tests/tiers/completions.hpp"
 #include "tests/tiers/recorded_faults.hpp"
-#include "tests/tiers/scratch.hpp"
 #include "tiering/tiers/checksums.hpp"
 #include "tiering/tiers/host_arena.hpp"
 #include "tiering/tiers/io_queue.hpp"
 #include "tiering/tiers/swap_files.hpp"
 
 namespace ebbtide::tiers {
+
+using test::Medium;
+using test::TemporaryDirectory;
 
 struct QueueSetting {
   IoEngine engine = IoEngine::kThreads;
@@ -87,7 +90,7 @@ class QueueBench {
   SwapFiles& files() { return files_; }
   IoQueue& queue() { return *queue_; }
   Completions& completions() { return completions_; }
-  const ScratchDirectory& directory() const { return directory_; }
+  const TemporaryDirectory& directory() const { return directory_; }
   void end_queue() { queue_.reset(); }
 
   // One request at `offset`, from source() or into target() at the same offset.
@@ -109,7 +112,7 @@ class QueueBench {
     return options;
   }
 
-  ScratchDirectory directory_;
+  TemporaryDirectory directory_;
   SwapFiles files_;
   HostArena arena_;
   Checksums checksums_;

@@ -16,9 +16,9 @@
 
 #include "ebbtide/error.hpp"
 #include "ebbtide/types.hpp"
+#include "tests/temporary_directory.hpp"
 #include "tests/tiers/child_process.hpp"
 #include "tests/tiers/queue_setting.hpp"
-#include "tests/tiers/scratch.hpp"
 #include "tiering/tiers/nameless_file.hpp"
 
 namespace ebbtide::tiers {
@@ -39,7 +39,7 @@ INSTANTIATE_TEST_SUITE_P(Each, SwapFilesOn, testing::Values(Medium::kDisk, Mediu
                          });
 
 TEST_P(SwapFilesOn, AreReservedInFullNamelessAndPrivate) {
-  ScratchDirectory directory(GetParam());
+  TemporaryDirectory directory(GetParam());
   const SwapFiles files({.size_bytes = 3 * kMiB + 1, .directories = {directory.path()}});
   EXPECT_EQ(files.size_bytes(), 3 * kMiB + kPageAlignment);
   const struct stat info = status(files.descriptor(0));
@@ -52,7 +52,7 @@ TEST_P(SwapFilesOn, AreReservedInFullNamelessAndPrivate) {
 }
 
 TEST_P(SwapFilesOn, AreReservedByWritingWhereNothingElseWorks) {
-  ScratchDirectory directory(GetParam());
+  TemporaryDirectory directory(GetParam());
   const int descriptor = open_and_unlink_file(directory.path());
   ASSERT_GE(descriptor, 0);
   EXPECT_TRUE(directory.empty());
@@ -65,7 +65,7 @@ TEST_P(SwapFilesOn, AreReservedByWritingWhereNothingElseWorks) {
 
 // FAULTS.md F11: nothing to clean up after a kill, and nothing that belongs to others is touched.
 TEST_P(SwapFilesOn, LeaveNothingWhenKilledAndTouchNothingOfOthers) {
-  ScratchDirectory directory(GetParam());
+  TemporaryDirectory directory(GetParam());
   const auto foreign = directory.path() / "x.swp";
   std::ofstream(foreign) << "mine";
   const SwapFiles live({.size_bytes = kMiB, .directories = {directory.path()}});
@@ -90,7 +90,7 @@ TEST_P(SwapFilesOn, LeaveNothingWhenKilledAndTouchNothingOfOthers) {
 }
 
 TEST(SwapFiles, ReportTheAlignmentOfTheirFile) {
-  ScratchDirectory directory;
+  TemporaryDirectory directory;
   const SwapFiles files({.size_bytes = kMiB, .directories = {directory.path()}});
   ASSERT_TRUE(files.direct(0)) << "the scratch directory should be on a disk";
   EXPECT_TRUE(files.alignment(0) == 512 || files.alignment(0) == 4096) << files.alignment(0);
@@ -98,7 +98,7 @@ TEST(SwapFiles, ReportTheAlignmentOfTheirFile) {
 }
 
 TEST(SwapFiles, GoThroughThePageCacheWithOneWarningWhereDirectIoIsRefused) {
-  ScratchDirectory directory;
+  TemporaryDirectory directory;
   const SwapFiles files({.size_bytes = kMiB,
                          .directories = {directory.path()},
                          .enable_direct = [](int) { return EINVAL; }});
@@ -110,7 +110,7 @@ TEST(SwapFiles, GoThroughThePageCacheWithOneWarningWhereDirectIoIsRefused) {
 }
 
 TEST(SwapFiles, GoThroughThePageCacheWhereTheDiskAsksForMoreThanAPage) {
-  ScratchDirectory directory;
+  TemporaryDirectory directory;
   const SwapFiles files(
       {.size_bytes = kMiB, .directories = {directory.path()}, .forced_alignment = 16384});
   EXPECT_FALSE(files.direct(0));
@@ -121,7 +121,7 @@ TEST(SwapFiles, GoThroughThePageCacheWhereTheDiskAsksForMoreThanAPage) {
 TEST(SwapFiles, ResolveEveryByteToAPlaceOfItsOwn) {
   for (const std::size_t count : {1, 2, 3, 5}) {
     for (const std::uint64_t pages : {1, 4, 7, 40, 41}) {
-      ScratchDirectory directory(Medium::kMemory);
+      TemporaryDirectory directory(Medium::kMemory);
       const SwapFiles files({.size_bytes = pages * 4096,
                              .directories = std::vector(count, directory.path()),
                              .stripe_bytes = 8192});
@@ -142,7 +142,7 @@ TEST(SwapFiles, ResolveEveryByteToAPlaceOfItsOwn) {
 }
 
 TEST(SwapFiles, CutARangeAtStripesOnlyWhereThereAreSeveralFiles) {
-  ScratchDirectory directory(Medium::kMemory);
+  TemporaryDirectory directory(Medium::kMemory);
   const SwapFiles one({.size_bytes = 4 * kMiB, .directories = {directory.path()}});
   EXPECT_EQ(one.resolve(4096, 3 * kMiB).size(), 1);
   const SwapFiles two(
@@ -158,7 +158,7 @@ TEST(SwapFiles, CutARangeAtStripesOnlyWhereThereAreSeveralFiles) {
 }
 
 TEST(SwapFiles, NameTheDirectoryThatIsMissingAndClosesTheOthers) {
-  ScratchDirectory directory;
+  TemporaryDirectory directory;
   const auto missing = directory.path() / "missing";
   try {
     SwapFiles files({.size_bytes = 4 * kMiB, .directories = {directory.path(), missing}});
@@ -173,7 +173,7 @@ TEST(SwapFiles, NameTheDirectoryThatIsMissingAndClosesTheOthers) {
 
 TEST(SwapFiles, NameTheDirectoryThatCannotBeWritten) {
   const ChildEnd end = run_in_child([] {
-    ScratchDirectory directory;
+    TemporaryDirectory directory;
     std::filesystem::permissions(directory.path(), std::filesystem::perms::owner_read |
                                                        std::filesystem::perms::others_read |
                                                        std::filesystem::perms::others_exec);
@@ -188,7 +188,7 @@ TEST(SwapFiles, NameTheDirectoryThatCannotBeWritten) {
 }
 
 TEST(SwapFiles, NameAFileThatIsNoDirectory) {
-  ScratchDirectory directory;
+  TemporaryDirectory directory;
   const auto file = directory.path() / "file";
   std::ofstream(file) << "x";
   try {
@@ -201,7 +201,7 @@ TEST(SwapFiles, NameAFileThatIsNoDirectory) {
 }
 
 TEST(SwapFiles, SayWhatTheDiskHasWhereItHasTooLittle) {
-  ScratchDirectory directory;
+  TemporaryDirectory directory;
   for (const std::uint64_t size : {std::uint64_t{1} << 50, ~std::uint64_t{0}}) {
     try {
       SwapFiles files({.size_bytes = size, .directories = {directory.path()}});
@@ -223,7 +223,7 @@ TEST(SwapFiles, AskForADirectoryOnlyWhereBytesAreWanted) {
 }
 
 TEST(SwapFiles, PassTheirDescriptorsOnWhenMoved) {
-  ScratchDirectory directory(Medium::kMemory);
+  TemporaryDirectory directory(Medium::kMemory);
   SwapFiles first({.size_bytes = kMiB, .directories = {directory.path()}});
   const int descriptor = first.descriptor(0);
   SwapFiles second(std::move(first));

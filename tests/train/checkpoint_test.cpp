@@ -3,11 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
-#include <sstream>
+#include <set>
+#include <utility>
 
 #include "ebbtide/error.hpp"
 #include "src/model/safetensors.hpp"
 #include "src/train/checkpoint_directory.hpp"
+#include "src/train/data.hpp"
 #include "tests/train/small_run.hpp"
 
 namespace ebbtide::train {
@@ -17,12 +19,7 @@ namespace fs = std::filesystem;
 using model::ModelConfig;
 constexpr std::size_t kLength = 80;
 
-std::string text_of(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
+using test::text_of;
 
 class CheckpointRun : public testing::Test {
  protected:
@@ -48,7 +45,7 @@ class CheckpointRun : public testing::Test {
     return options.checkpoint.save;
   }
 
-  TestDirectory directory_;
+  test::TemporaryDirectory directory_;
 };
 
 // FAULTS I3: every pair of tiers, with accumulation; moments, master and counters all come back.
@@ -106,6 +103,54 @@ TEST_F(CheckpointRun, ReadsWeightsIntoEveryCopy) {
       EXPECT_EQ(text_of(directory_ / "copy" / "model.safetensors"), weights);
     }
   }
+}
+
+// Samples of files, with a log of where each was.
+class LoggedSamples final : public SequenceSource {
+ public:
+  using Place = std::pair<std::size_t, std::uint64_t>;  // file, token in it
+  LoggedSamples(const DataOptions& options, std::vector<Place>& log)
+      : data_(options), length_(static_cast<std::size_t>(options.seq_len)), log_(log) {}
+  void read(std::uint64_t index, Sequence& out) override {
+    out.tokens.resize(length_);
+    out.targets.resize(length_);
+    const Sample at = data_.sample(index, out.tokens, out.targets);
+    log_.emplace_back(at.file, at.offset);
+  }
+  std::string fingerprint() const override { return "logged"; }
+
+ private:
+  DataSource data_;
+  std::size_t length_;
+  std::vector<Place>& log_;
+};
+
+// FAULTS I5: a resumed run reads on, by sequences and not by steps. There is no epoch: samples are
+// drawn from all files, here more of them than there are tokens.
+TEST_F(CheckpointRun, ReadsTheSequencesThatAStraightRunWould) {
+  const DataOptions data{.files = {directory_.write("a.txt", std::string(90, 'a')),
+                                   directory_.write("b.txt", std::string(110, 'b'))},
+                         .vocab = 256,
+                         .seq_len = static_cast<std::int64_t>(kLength),
+                         .seed = 3};
+  std::vector<LoggedSamples::Place> straight, stopped;
+  TrainOptions whole = options(Where::kHost);
+  whole.run.steps = 60;
+  whole.run.grad_accumulation = 4;
+  const Recorder reference = run(whole, std::make_unique<LoggedSamples>(data, straight));
+  TrainOptions first = whole;
+  first.run.steps = 5;
+  first.checkpoint.save = directory_ / "save";
+  run(first, std::make_unique<LoggedSamples>(data, stopped));
+  TrainOptions second = whole;
+  second.checkpoint.resume = directory_ / "save";
+  const Recorder rest = run(second, std::make_unique<LoggedSamples>(data, stopped));
+  EXPECT_EQ(straight.size(), 240U);
+  EXPECT_EQ(stopped, straight);
+  std::set<std::size_t> files;
+  for (const LoggedSamples::Place& place : straight) files.insert(place.first);
+  EXPECT_EQ(files.size(), 2U);
+  expect_same_steps({reference.steps.begin() + 5, reference.steps.end()}, rest.steps);
 }
 
 TEST_F(CheckpointRun, RefusesSettingsThatDiffer) {
@@ -174,7 +219,7 @@ class CheckpointDirectoryTest : public testing::Test {
     fs::create_directory(partial / kStateDirectory);
     checkpoints.commit(step);
   }
-  TestDirectory directory_;
+  test::TemporaryDirectory directory_;
 };
 
 TEST_F(CheckpointDirectoryTest, ShowsTheNewestAtItsTop) {

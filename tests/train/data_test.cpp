@@ -10,12 +10,12 @@
 #include <set>
 
 #include "ebbtide/error.hpp"
-#include "tests/model/temporary_directory.hpp"
+#include "tests/temporary_directory.hpp"
 
 namespace ebbtide::train {
 namespace {
 
-using testing::TemporaryDirectory;
+using test::TemporaryDirectory;
 
 template <typename T>
 std::string bytes_of(const std::vector<T>& ids) {

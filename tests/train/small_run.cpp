@@ -10,15 +10,6 @@ namespace ebbtide::train {
 
 namespace fs = std::filesystem;
 
-TestDirectory::TestDirectory() {
-  std::string path = (fs::current_path() / "ebbtide-train-XXXXXX").string();
-  path_ = mkdtemp(path.data());
-}
-TestDirectory::~TestDirectory() {
-  std::error_code ignored;
-  fs::remove_all(path_, ignored);
-}
-
 model::ModelConfig small_config(model::ModelConfig::Embeddings embeddings) {
   model::ModelConfig config;
   config.name = "small";

@@ -8,20 +8,9 @@
 
 #include "src/model/config.hpp"
 #include "src/train/train.hpp"
+#include "tests/temporary_directory.hpp"
 
 namespace ebbtide::train {
-
-// A fresh directory on a disk, removed with everything in it at the end.
-class TestDirectory {
- public:
-  TestDirectory();
-  ~TestDirectory();
-  const std::filesystem::path& path() const { return path_; }
-  std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
-
- private:
-  std::filesystem::path path_;
-};
 
 // 2 layers, H 64, Q 4, G 2, D 16, F 96, V 256.
 model::ModelConfig small_config(model::ModelConfig::Embeddings embeddings);

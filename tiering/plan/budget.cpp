@@ -34,6 +34,20 @@ std::uint64_t largest_operand_sum(const Program& program, Place place) {
   return largest;
 }
 
+std::uint64_t smallest_resident_limit(const Program& program, std::uint8_t limit) {
+  std::uint64_t largest = 0;
+  for (OpId op = 0; op < program.op_count(); ++op) {
+    if (program.place(op) != Place::kDevice) continue;
+    std::uint64_t sum = 0;
+    for (const Use& use : program.uses(op)) {
+      if (program.kind(program.value(use.value).kind).resident_limit == limit)
+        sum += taken(program, use.value, Place::kDevice);
+    }
+    largest = std::max(largest, sum);
+  }
+  return largest;
+}
+
 std::uint64_t smallest_device_budget(const Program& program) {
   const std::vector<OpId> last = last_uses(program);
   std::vector<bool> held(program.value_count(), false);

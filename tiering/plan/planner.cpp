@@ -223,11 +223,33 @@ void check_homes(const Program& program, const Budgets& budgets) {
   }
 }
 
+std::string category_of(const Program& program, std::uint8_t limit) {
+  for (std::size_t i = 0; i < program.kind_count(); ++i) {
+    const ValueKind& kind = program.kind(static_cast<KindId>(i));
+    if (kind.resident_limit == limit) return kind.category;
+  }
+  return "values";
+}
+
+void check_limits(const Program& program, const PlanOptions& options) {
+  for (std::size_t i = 0; i < options.resident_limit_bytes.size(); ++i) {
+    const auto limit = static_cast<std::uint8_t>(i);
+    const std::uint64_t needed = smallest_resident_limit(program, limit);
+    if (needed > options.resident_limit_bytes[i])
+      throw Error(Errc::kDoesNotFit,
+                  fmt::format("one op needs {} bytes of {} on the device at once, their limit is "
+                              "{}; the smallest that fits is {} bytes",
+                              needed, category_of(program, limit), options.resident_limit_bytes[i],
+                              needed));
+  }
+}
+
 }  // namespace
 
 Plan make_plan(const Program& program, const Budgets& budgets, const HardwareModel& hardware,
                const PlanOptions& options) {
   check_homes(program, budgets);
+  check_limits(program, options);
   EBBTIDE_CHECK(budgets.device_bytes <= kLargestDeviceArena,
                 fmt::format("a device arena of {} bytes", budgets.device_bytes));
   try {

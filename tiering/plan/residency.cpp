@@ -350,7 +350,8 @@ void Residency::keep_limit(StepId step, ValueId value) {
   const std::uint64_t size = extent(program_.value(value).size_bytes, tier_);
   while (held + size > options_.resident_limit_bytes[*limit]) {
     const BlockId cheapest = cheapest_block(step, limit);
-    if (cheapest == kNone) break;  // what one op needs together may pass the limit
+    // Only values that never leave are left: make_plan() has seen that one op's own fit.
+    if (cheapest == kNone) throw OutOfRoom{tier_, step, value};
     evict(cheapest);
   }
   held += size;

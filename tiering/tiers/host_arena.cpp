@@ -20,9 +20,9 @@ constexpr std::uint64_t kHugePageBytes = std::uint64_t{2} << 20;
 // Left to page tables (1/512 of the arena without huge pages) and to whoever allocates meanwhile.
 constexpr std::uint64_t kReserveBytes = std::uint64_t{16} << 20;
 
-[[noreturn]] void does_not_fit(std::uint64_t wanted, std::uint64_t available,
-                               const std::string& advice) {
-  throw Error(make_error_code(Errc::kDoesNotFit), {.operation = "reserve the host arena",
+[[noreturn]] void does_not_fit(const std::string& name, std::uint64_t wanted,
+                               std::uint64_t available, const std::string& advice) {
+  throw Error(make_error_code(Errc::kDoesNotFit), {.operation = "reserve the " + name + " arena",
                                                    .wanted = wanted,
                                                    .got = available,
                                                    .advice = advice});
@@ -40,9 +40,10 @@ void check_available(const HostArenaOptions& options) {
     return;
   const std::uint64_t fits =
       memory.size_bytes > kReserveBytes ? (memory.size_bytes - kReserveBytes) / 513 * 512 : 0;
-  does_not_fit(options.size_bytes, memory.size_bytes,
-               fmt::format("{} has that much available; a host memory of {} bytes would fit",
-                           memory.limited_by, fits / kPageAlignment * kPageAlignment));
+  does_not_fit(
+      options.name, options.size_bytes, memory.size_bytes,
+      fmt::format("{} has that much available; a {} memory of {} bytes would fit",
+                  memory.limited_by, options.name, fits / kPageAlignment * kPageAlignment));
 }
 
 std::string limit_text(const rlimit& limit) {
@@ -78,10 +79,10 @@ HostArena::HostArena(const HostArenaOptions& options) {
   if (options.size_bytes == 0) return;
   check_available(options);
   bytes_ = {static_cast<std::byte*>(nullptr), align_up(options.size_bytes, kPageAlignment)};
-  map(options.huge_pages);
+  map(options);
   try {
     if (options.numa == NumaPlacement::kNearest) bind_to_nearest_node();
-    touch();
+    touch(options);
     if (options.lock == PageLock::kTry) lock(options);
   } catch (...) {
     unmap();
@@ -106,7 +107,7 @@ HostArena& HostArena::operator=(HostArena&& other) noexcept {
 
 // Maps a huge page more than needed and gives back what lies before and after the aligned part, so
 // that huge pages can start at the first byte.
-void HostArena::map(HugePages huge_pages) {
+void HostArena::map(const HostArenaOptions& options) {
   const std::uint64_t size_bytes = bytes_.size();
   const std::uint64_t slack = size_bytes >= kHugePageBytes ? kHugePageBytes : 0;
   void* const mapped = ::mmap(nullptr, size_bytes + slack, PROT_READ | PROT_WRITE,
@@ -114,7 +115,7 @@ void HostArena::map(HugePages huge_pages) {
   if (mapped == MAP_FAILED) {
     rlimit limit{};
     ::getrlimit(RLIMIT_AS, &limit);
-    does_not_fit(size_bytes, 0,
+    does_not_fit(options.name, size_bytes, 0,
                  fmt::format("mmap: {}; the address space limit (ulimit -v) is {}",
                              errno_text(errno), limit_text(limit)));
   }
@@ -127,7 +128,7 @@ void HostArena::map(HugePages huge_pages) {
   if (slack > before) ::munmap(begin + before + size_bytes, slack - before);
   bytes_ = {begin + before, size_bytes};
   // Where the kernel has no huge pages this fails, and small ones do.
-  const int advice = huge_pages == HugePages::kNever ? MADV_NOHUGEPAGE : MADV_HUGEPAGE;
+  const int advice = options.huge_pages == HugePages::kNever ? MADV_NOHUGEPAGE : MADV_HUGEPAGE;
   ::madvise(bytes_.data(), size_bytes, advice);
 }
 
@@ -148,7 +149,7 @@ void HostArena::bind_to_nearest_node() {
         errno_text(error)));
 }
 
-void HostArena::touch() {
+void HostArena::touch([[maybe_unused]] const HostArenaOptions& options) {
 #ifdef MADV_POPULATE_WRITE
   int error = 0;
   do {
@@ -156,9 +157,9 @@ void HostArena::touch() {
   } while (error == EINTR || error == EAGAIN);
   if (error == 0) return;
   if (error != EINVAL)
-    does_not_fit(
-        bytes_.size(), 0,
-        fmt::format("taking the pages failed: {}; ask for less host memory", errno_text(error)));
+    does_not_fit(options.name, bytes_.size(), 0,
+                 fmt::format("taking the pages failed: {}; ask for less {} memory",
+                             errno_text(error), options.name));
 #endif
   // Kernels before 5.14.
   for (std::uint64_t at = 0; at < bytes_.size(); at += kPageAlignment)

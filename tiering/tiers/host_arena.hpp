@@ -26,6 +26,7 @@ enum class PageLock : std::uint8_t { kNone, kTry };
 
 struct HostArenaOptions {
   std::uint64_t size_bytes = 0;
+  std::string name = "host";  // of the tier whose bytes these are, for messages
   HugePages huge_pages = HugePages::kWhereAllowed;
   NumaPlacement numa = NumaPlacement::kNearest;
   PageLock lock = PageLock::kNone;
@@ -48,9 +49,9 @@ class HostArena {
   const std::vector<std::string>& warnings() const { return warnings_; }
 
  private:
-  void map(HugePages huge_pages);
+  void map(const HostArenaOptions& options);
   void bind_to_nearest_node();
-  void touch();
+  void touch(const HostArenaOptions& options);
   void lock(const HostArenaOptions& options);
   void unmap() noexcept;
 

@@ -29,9 +29,12 @@ Error system_error(int error, const std::string& operation, const std::string& p
                {.operation = operation, .path = path, .advice = advice});
 }
 
-std::string advice_for_directory(int error) {
+std::string advice_for_directory(int error, const fs::path& directory) {
+  std::error_code ignored;
   switch (error) {
     case ENOENT:
+      if (fs::exists(directory, ignored))
+        return "no file can be made on that file system; name another NVMe path";
       return "the directory does not exist; make it, or name another NVMe path";
     case ENOTDIR:
       return "that is not a directory; name one as NVMe path";
@@ -142,7 +145,8 @@ void SwapFiles::make_file(const SwapFilesOptions& options, File& file, const fs:
   file.descriptor = open_nameless_file(directory);
   if (file.descriptor < 0) {
     const int error = errno;
-    throw system_error(error, "make a swap file", directory.string(), advice_for_directory(error));
+    throw system_error(error, "make a swap file", directory.string(),
+                       advice_for_directory(error, directory));
   }
   if (file.size_bytes == 0) return;
   const std::uint64_t available = free_bytes(directory);
