@@ -1,7 +1,6 @@
-// How much more than a bound plans move between device and host, over a set of programs.
+// What the tests of traffic plan with, and the traffic of a plan.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 
 #include "ebbtide/plan.hpp"
@@ -24,7 +23,7 @@ inline HardwareModel card_hardware() {
   return model;
 }
 
-// `prefetch_chunk_steps` of options as the command line has it.
+// What `--prefetch-distance auto` and `0` come to.
 enum class Prefetch : std::uint8_t { kAuto, kNone };
 
 inline PlanOptions options_with(Prefetch prefetch) {

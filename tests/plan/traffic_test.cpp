@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <ostream>
 #include <string>
 
 #include "tests/plan/exact_traffic.hpp"
@@ -68,6 +69,10 @@ struct Setting {
   HardwareModel hardware;
   Prefetch prefetch;
 };
+
+void PrintTo(const Setting& setting, std::ostream* out) {
+  *out << setting.name;
+}
 
 Tally tally(const Setting& setting) {
   Tally all;
