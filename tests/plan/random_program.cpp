@@ -48,8 +48,9 @@ class Author {
 
   // Sizes spread evenly over the powers of two.
   std::uint64_t size_bytes() {
+    const double least = std::log2(static_cast<double>(shape_.size_min_bytes));
     const double most = std::log2(static_cast<double>(shape_.size_max_bytes));
-    const double bits = most * static_cast<double>(dice_.between(0, 1000)) / 1000;
+    const double bits = least + (most - least) * static_cast<double>(dice_.between(0, 1000)) / 1000;
     return static_cast<std::uint64_t>(std::exp2(bits));
   }
 
@@ -64,7 +65,7 @@ class Author {
     return kinds[dice_.between(0, place == Place::kHost ? 1 : 2)];
   }
 
-  After after() { return dice_.chance(0.2) ? After::kLeave : After::kStay; }
+  After after() { return dice_.chance(shape_.leave_chance) ? After::kLeave : After::kStay; }
 
   void add_op() {
     const Place place = dice_.chance(0.15) ? Place::kHost : Place::kDevice;

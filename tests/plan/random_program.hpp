@@ -29,7 +29,9 @@ class Dice {
 struct RandomShape {
   std::uint32_t ops_min = 20;
   std::uint32_t ops_max = 200;
+  std::uint64_t size_min_bytes = 1;
   std::uint64_t size_max_bytes = 256 << 10;
+  double leave_chance = 0.2;  // of a use after which the value is asked to leave
 };
 
 // The same seed and shape give the same program. Kernels have no callbacks.

@@ -134,17 +134,18 @@ BlockId AddressMap::place(const Window& window, ValueId value, std::uint64_t siz
 
 Window AddressMap::easiest_to_slide(std::uint64_t size) const {
   Window best;
+  const auto yields = [](const Block& block) { return block.free() || block.leaving; };
   std::uint64_t fewest = ~std::uint64_t{0};
   std::uint64_t free_inside = 0;
   std::uint64_t occupied = 0;
   std::size_t first = 0;
   for (std::size_t last = 0; last < order_.size(); ++last) {
     const Block& tail = blocks_[order_[last]];
-    (tail.free() ? free_inside : occupied) += tail.size;
+    (yields(tail) ? free_inside : occupied) += tail.size;
     for (; first < last; ++first) {
       const Block& head = blocks_[order_[first]];
-      if (free_inside - (head.free() ? head.size : 0) < size) break;
-      (head.free() ? free_inside : occupied) -= head.size;
+      if (free_inside - (yields(head) ? head.size : 0) < size) break;
+      (yields(head) ? free_inside : occupied) -= head.size;
     }
     if (free_inside < size || occupied >= fewest) continue;
     fewest = occupied;

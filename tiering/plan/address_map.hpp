@@ -43,6 +43,7 @@ struct Block {
   bool was_used = false;     // false: nobody ever touched it, last_step means nothing
   bool has_content = false;  // false: claimed, but nothing has been put there yet
   bool stays = false;        // the tenant may not leave the tier
+  bool leaving = false;      // as good as free where a slide is weighed
 
   bool free() const { return value == kNone; }
   std::uint64_t end() const { return begin + size; }
@@ -79,7 +80,7 @@ class AddressMap {
   // Replaces a window of free blocks by a block of `size` bytes, claimed; what is left over at the
   // end stays free.
   BlockId place(const Window& window, ValueId value, std::uint64_t size);
-  // The window that holds `size` free bytes and the fewest others. Requires free_bytes() >= size.
+  // The window that holds `size` free or leaving bytes and the fewest others. Requires that many.
   Window easiest_to_slide(std::uint64_t size) const;
   bool has_content_to_slide(const Window& window) const;
   // Everyone whom a slide of this window must come after.

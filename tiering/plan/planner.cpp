@@ -30,7 +30,8 @@ ResidencyRates device_rates(const HardwareModel& hardware, double prefetch_s) {
           .down = hardware.d2h,
           .far_up = in_a_row(hardware.nvme_read, hardware.h2d),
           .far_down = in_a_row(hardware.d2h, hardware.nvme_write),
-          .prefetch_seconds = prefetch_s};
+          .prefetch_seconds = prefetch_s,
+          .move_s_per_byte = hardware.move_seconds(1)};
 }
 
 ResidencyRates host_rates(const HardwareModel& hardware, double prefetch_s) {

@@ -3,7 +3,9 @@
 // Walks the steps once. A value that is missing at a step gets the window of neighbouring blocks
 // that is cheapest to lose: the cost of bringing each tenant back, over the time until it is next
 // used (furthest next use, weighted), times a penalty for tenants that were used so recently that
-// the load would have to wait. Where no window is left, tenants are slid together (device only).
+// the load would have to wait. On the device tenants can also be slid together: then those leave
+// that are cheapest to lose wherever they are, if that saves the link more seconds than it costs
+// the device, or if there is no window.
 // Adds to the graph the transfers between this tier and the next one down, and every edge that this
 // tier's bytes call for. Not thread-safe; one object a tier and plan.
 #pragma once
@@ -11,6 +13,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "ebbtide/error.hpp"
@@ -33,6 +36,7 @@ struct ResidencyRates {
   Rate far_up;                  // from the lowest tier, by way of those between
   Rate far_down;                // to the lowest tier
   double prefetch_seconds = 0;  // a tenant used within this before a step counts as busy
+  double move_s_per_byte = 0;   // inside the tier
 };
 
 class Residency {
@@ -78,6 +82,13 @@ class Residency {
     double per_prefetch_second = 0;
   };
 
+  // What it takes to make room.
+  struct Room {
+    double lost_s = 0;    // seconds of the link, by Block::lose_s of who leaves
+    double stores_s = 0;  // of these, for sending down what has no copy below
+    double ready_s = 0;   // when the room is there
+  };
+
   void place_homes();
   void link_uses();
   void link_uses_of(StepId step, std::vector<Next>& next);
@@ -98,10 +109,16 @@ class Residency {
 
   void allocate(StepId step, ValueId value);
   void keep_limit(StepId step, ValueId value);
-  // Of all blocks, or of those that share a limit; kNone if none may leave.
-  BlockId cheapest_block(StepId step, std::optional<std::uint8_t> limit) const;
-  std::optional<Window> cheapest_window(StepId step, std::uint64_t size);
-  std::optional<Window> make_room_by_moving(StepId step, std::uint64_t size);
+  // Of those that share the limit; kNone if none may leave.
+  BlockId cheapest_of_limit(StepId step, std::uint8_t limit) const;
+  Window make_room(StepId step, const Moment& now, ValueId value, std::uint64_t size);
+  std::optional<Window> cheapest_window(StepId step, const Moment& now, std::uint64_t size);
+  bool moving_pays(StepId step, const Moment& now, ValueId value, std::uint64_t size,
+                   const Window& window);
+  bool choose_leaving(StepId step, const Moment& now, std::uint64_t size);
+  double ready_by_moving(const Moment& now, std::uint64_t size);
+  void add_block(const Block& block, Room& room) const;
+  Window slide_together(StepId step, std::uint64_t size);
   Moment moment(StepId step) const;
   double cost_of_losing(const Moment& now, const Block& block) const;
   bool may_evict(StepId step, const Block& block) const;
@@ -133,6 +150,9 @@ class Residency {
   double loads_begin_s_ = std::numeric_limits<double>::infinity();  // of those that left so far
   double down_free_s_ = 0;     // when the lane to the tier below is expected to be idle
   std::vector<double> costs_;  // scratch of the search for a window
+  // Scratch of the choice of who leaves, and what it came to.
+  std::vector<std::pair<double, BlockId>> by_cost_;
+  std::vector<BlockId> leaving_;
   std::vector<std::uint64_t> limited_bytes_;  // by resident limit
 };
 
