@@ -69,8 +69,9 @@ struct PlanOptions {
   // How far ahead of its use a load may be issued; both given: the one in chunk-steps counts.
   std::optional<std::uint32_t> prefetch_chunk_steps;
   double prefetch_seconds = 0.02;
-  // Transfers are joined up to this; 0: every value travels alone.
-  std::uint64_t bucket_bytes = std::uint64_t{64} << 20;
+  // Transfers are joined up to this; 0: every value travels alone. Unless given, until the latency
+  // of the lane no longer counts: what waits for one of the values waits for all.
+  std::optional<std::uint64_t> bucket_bytes;
   // Tasks of an NVMe lane that may be in flight at once; other lanes have width 1.
   std::uint32_t nvme_width = 8;
   // Device bytes that kinds with ValueKind::resident_limit == i may hold together, homes left out.

@@ -31,7 +31,8 @@ std::string json_line(const StepReport& report) {
   std::string line = fmt::format(
       R"({{"step":{},"loss":{},"grad_norm":{},"learning_rate":{},"tokens":{},"step_seconds":{},)"
       R"("tokens_per_second":{},"exposed_seconds":{},"device_peak_bytes":{},"host_peak_bytes":{},)"
-      R"("nvme_peak_bytes":{},"nvme_bytes_written":{},"nvme_bytes_read":{},"loads":{},"loads_in_time":{})",
+      R"("nvme_peak_bytes":{},"nvme_bytes_written":{},"nvme_bytes_read":{},)"
+      R"("loads":{},"loads_in_time":{})",
       report.step, report.loss, report.grad_norm, report.learning_rate, report.tokens,
       report.step_seconds, report.tokens_per_second(), exposed_object(report.exposed_seconds),
       report.peak_bytes[index(Tier::kDevice)], report.peak_bytes[index(Tier::kHost)],

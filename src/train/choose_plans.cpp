@@ -134,7 +134,7 @@ PlanOptions plan_options(const TrainOptions& options) {
   PlanOptions plan;
   if (options.planning.prefetch_chunk_steps)
     plan.prefetch_chunk_steps = static_cast<std::uint32_t>(*options.planning.prefetch_chunk_steps);
-  plan.bucket_bytes = options.planning.bucket_bytes.value_or(plan.bucket_bytes);
+  plan.bucket_bytes = options.planning.bucket_bytes;
   plan.resident_limit_bytes = {options.memory.max_live_parameter_bytes.value_or(kNoLimit)};
   return plan;
 }

@@ -15,6 +15,9 @@ namespace {
 constexpr std::array kLanes{Lane::kCompute,   Lane::kD2h,      Lane::kH2d,
                             Lane::kNvmeWrite, Lane::kNvmeRead, Lane::kHostCompute};
 
+// A bucket takes at least this many latencies of its lane, which then cost a hundredth.
+constexpr double kLatenciesABucket = 100;
+
 bool is_transfer_lane(Lane lane) {
   return lane != Lane::kCompute && lane != Lane::kHostCompute;
 }
@@ -141,22 +144,28 @@ class Walk {
 
   std::uint64_t size_of(ValueId value) const { return graph_.program().value(value).size_bytes; }
 
+  std::uint64_t bucket_bytes(const Rate& rate) const {
+    return options_.bucket_bytes.value_or(
+        static_cast<std::uint64_t>(kLatenciesABucket * rate.latency_s * rate.bytes_per_s));
+  }
+
   void start_transfer(Lane lane) {
     LaneState& at = state(lane);
+    const Rate& rate = hardware_.rate(lane);
+    const std::uint64_t limit = bucket_bytes(rate);
     const auto first = static_cast<std::uint32_t>(order_.members.size());
     std::uint64_t bytes = 0;
     std::uint32_t count = 0;
     while (!at.ready.empty()) {
       const NodeId node = at.ready.top().node;
       const std::uint64_t size = size_of(graph_.transfer(node).value);
-      if (count > 0 && (bytes + size > options_.bucket_bytes || count == kMaxSegments)) break;
+      if (count > 0 && (bytes + size > limit || count == kMaxSegments)) break;
       at.ready.pop();
       bytes += size;
       ++count;
       order_.members.push_back(node);
-      if (size >= options_.bucket_bytes) break;
+      if (size >= limit) break;
     }
-    const Rate& rate = hardware_.rate(lane);
     at.pipe_free_s =
         std::max(now_s_, at.pipe_free_s) + static_cast<double>(bytes) / rate.bytes_per_s;
     begin_task(lane, {first, count}, at.pipe_free_s + rate.latency_s);

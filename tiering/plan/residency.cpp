@@ -194,7 +194,7 @@ double Residency::seconds_to_lose(const State& state, std::uint64_t bytes) const
 // Whether a tenant that is asked to leave can be back in time. Its store queues behind those before
 // it; its load has to end before the loads of those that left before it must begin, since what is
 // saved last is needed first. Where it cannot, it stays, and leaves only if its room is needed.
-bool Residency::can_hide_leaving(StepId step, const State& state) {
+bool Residency::can_hide_leaving(StepId step, State& state) {
   if (tier_ != Tier::kDevice) return true;
   const auto bytes = static_cast<double>(map_.block(state.block).size);
   const ValueId value = map_.block(state.block).value;
@@ -208,7 +208,16 @@ bool Residency::can_hide_leaving(StepId step, const State& state) {
       std::min(loads_begin_s_, steps_.start_s[state.next.step]) - bytes / up.bytes_per_s;
   if (begin_s - up.latency_s < stored_s) return false;
   loads_begin_s_ = begin_s;
+  const auto from = std::upper_bound(steps_.start_s.begin(), steps_.start_s.end(), begin_s);
+  state.load_from = static_cast<StepId>(from - steps_.start_s.begin()) - 1;
   return true;
+}
+
+// As far ahead as every load may go, or as this one has to, to leave room for those after it.
+StepId Residency::issue_step(StepId step, ValueId value) const {
+  if (step == steps_.size()) return 0;
+  if (options_.prefetch_chunk_steps) return steps_.pin_from[step];
+  return std::min(steps_.pin_from[step], states_[value].load_from);
 }
 
 bool Residency::goes_far(ValueId value) const {
@@ -259,13 +268,13 @@ void Residency::bring_up(StepId step, ValueId value) {
   EBBTIDE_CHECK(state.valid_below, program_.describe(value) + " is read before it is written");
   if (state.block == kNone) allocate(step, value);
   Block& block = map_.block(state.block);
-  const StepId pin_from = step < steps_.size() ? steps_.pin_from[step] : 0;
   Transfer transfer;
   transfer.lane = up_lane();
   transfer.value = value;
   transfer.needed_by = step;
   transfer.upper_address = block.begin;
-  transfer.position = std::max({pin_from, state.below_ready, block.unused_from()});
+  transfer.position = std::max({issue_step(step, value), state.below_ready, block.unused_from()});
+  state.load_from = kNever;
   if (step < steps_.size()) transfer.not_before_op = steps_.issue_op[step];
   const NodeId node = graph_.add(transfer);
   wait_for(map_.touches(state.block), node);

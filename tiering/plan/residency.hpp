@@ -68,8 +68,9 @@ class Residency {
   struct State {
     BlockId block = kNone;
     Next next{kNever, false, false};
-    StepId below_ready = 0;  // the copy below is there from this position on
-    bool valid = false;      // the block holds the current version
+    StepId below_ready = 0;     // the copy below is there from this position on
+    StepId load_from = kNever;  // its load was given a place on the lane from this step on
+    bool valid = false;         // the block holds the current version
     bool valid_below = false;
     bool has_fixed_block = false;
   };
@@ -110,7 +111,7 @@ class Residency {
   void allocate(StepId step, ValueId value);
   void keep_limit(StepId step, ValueId value);
   // Of those that share the limit; kNone if none may leave.
-  BlockId cheapest_of_limit(StepId step, std::uint8_t limit) const;
+  BlockId cheapest_of_limit(StepId step, ValueId value, std::uint8_t limit) const;
   Window make_room(StepId step, const Moment& now, ValueId value, std::uint64_t size);
   std::optional<Window> cheapest_window(StepId step, const Moment& now, std::uint64_t size);
   bool moving_pays(StepId step, const Moment& now, ValueId value, std::uint64_t size,
@@ -119,7 +120,9 @@ class Residency {
   double ready_by_moving(const Moment& now, std::uint64_t size);
   void add_block(const Block& block, Room& room) const;
   Window slide_together(StepId step, std::uint64_t size);
-  Moment moment(StepId step) const;
+  // `issue` is the step from which what is brought for `step` may be on its way.
+  Moment moment(StepId step, StepId issue) const;
+  StepId issue_step(StepId step, ValueId value) const;
   double cost_of_losing(const Moment& now, const Block& block) const;
   bool may_evict(StepId step, const Block& block) const;
   void wait_for(const Touches& touches, NodeId node);
@@ -132,7 +135,7 @@ class Residency {
   bool leaves_at_once(const Use& use) const;
   bool goes_far(ValueId value) const;  // by the host arena to NVMe
   const Rate& rate_down(ValueId value) const;
-  bool can_hide_leaving(StepId step, const State& state);
+  bool can_hide_leaving(StepId step, State& state);
   Tier home_tier(ValueId value) const;
   bool wanted_below_at_end(ValueId value) const;
 

@@ -25,7 +25,7 @@ void Residency::allocate(StepId step, ValueId value) {
   keep_limit(step, value);
   const std::uint64_t size = extent(program_.value(value).size_bytes, tier_);
   State& state = states_[value];
-  const Moment now = moment(step);
+  const Moment now = moment(step, issue_step(step, value));
   const BlockId unused = map_.find_free(size, now.pin_from, now.issue_s);
   const Window window =
       unused != kNone ? map_.window_of(unused) : make_room(step, now, value, size);
@@ -140,7 +140,7 @@ void Residency::keep_limit(StepId step, ValueId value) {
   std::uint64_t& held = limited_bytes_[*limit];
   const std::uint64_t size = extent(program_.value(value).size_bytes, tier_);
   while (held + size > options_.resident_limit_bytes[*limit]) {
-    const BlockId cheapest = cheapest_of_limit(step, *limit);
+    const BlockId cheapest = cheapest_of_limit(step, value, *limit);
     // Only values that never leave are left: make_plan() has seen that one op's own fit.
     if (cheapest == kNone) throw OutOfRoom{tier_, step, value};
     evict(cheapest);
@@ -152,11 +152,10 @@ bool Residency::may_evict(StepId step, const Block& block) const {
   return block.pinned_at != step && !block.stays;
 }
 
-Residency::Moment Residency::moment(StepId step) const {
+Residency::Moment Residency::moment(StepId step, StepId issue) const {
   constexpr double kAnyTime = std::numeric_limits<double>::infinity();
   if (step == steps_.size()) return {0.0, kAnyTime, kNever, 0.0};
-  const StepId pin_from = steps_.pin_from[step];
-  return {steps_.start_s[step], steps_.start_s[pin_from], pin_from, 1 / rates_.prefetch_seconds};
+  return {steps_.start_s[step], steps_.start_s[issue], issue, 1 / rates_.prefetch_seconds};
 }
 
 inline double Residency::cost_of_losing(const Moment& now, const Block& block) const {
@@ -203,8 +202,8 @@ std::optional<Window> Residency::cheapest_window(StepId step, const Moment& now,
   return best;
 }
 
-BlockId Residency::cheapest_of_limit(StepId step, std::uint8_t limit) const {
-  const Moment now = moment(step);
+BlockId Residency::cheapest_of_limit(StepId step, ValueId value, std::uint8_t limit) const {
+  const Moment now = moment(step, issue_step(step, value));
   BlockId cheapest = kNone;
   double lowest = 0;
   for (const BlockId id : map_.order()) {
