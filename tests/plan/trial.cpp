@@ -16,14 +16,15 @@ bool is_race(PlanFault fault) {
 
 }  // namespace
 
-Trial::Trial(Program of, Plan by, std::uint64_t seed)
+Trial::Trial(Program of, Plan by, std::uint64_t seed, Content held)
     : program(std::move(of)),
       plan(std::move(by)),
-      homes(initial_homes(program, seed)),
-      right(run_in_order(program, homes)) {}
+      content(held),
+      homes(initial_homes(program, seed, content)),
+      right(run_in_order(program, homes, content)) {}
 
 int Trial::wrong_orders(const Plan& tried, int orders) const {
-  Interpreter interpreter(program, tried);
+  Interpreter interpreter(program, tried, content);
   int wrong = 0;
   for (int order = 0; order < orders; ++order)
     wrong += interpreter.run(homes, static_cast<std::uint64_t>(order)) != right;

@@ -13,10 +13,11 @@ namespace ebbtide::plan_test {
 struct Trial {
   Program program;
   Plan plan;
+  Content content;
   Homes homes;
   Homes right;
 
-  Trial(Program of, Plan by, std::uint64_t seed);
+  Trial(Program of, Plan by, std::uint64_t seed, Content held = Content::kBytes);
   // How many of the orders end with other homes than the program in order.
   int wrong_orders(const Plan& tried, int orders) const;
 };
