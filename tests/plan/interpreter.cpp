@@ -288,7 +288,7 @@ void Interpreter::poison(Tier tier, Range range) {
 }
 
 void Interpreter::poison_all() {
-  for (const Tenancy& tenancy : tenancies_.all) poison(tenancy.tier, tenancy.range);
+  for (const Arena& arena : arenas_) std::fill_n(arena.memory.get(), arena.size_bytes, kPoison);
 }
 
 Homes Interpreter::run(const Homes& homes, std::uint64_t order_seed) {

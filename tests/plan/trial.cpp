@@ -35,8 +35,12 @@ void try_mutations(const Trial& trial, int count, Dice& dice, Tally& tally) {
   for (int i = 0; i < count; ++i, ++tally.tried) {
     Plan plan = trial.plan;
     std::string changes = mutate(trial.program, plan, dice);
-    if (dice.chance(0.2)) changes += "; " + mutate(trial.program, plan, dice);
+    const std::string kind = changes.substr(0, changes.find(':'));
+    const bool twice = dice.chance(0.2);
+    if (twice) changes += "; " + mutate(trial.program, plan, dice);
     const Verdict verdict = verify(trial.program, plan);
+    if (!twice) ++tally.faults[kind][verdict.fault];
+    ASSERT_NE(verdict.ok(), !verdict.message.empty()) << changes;
     if (verdict.ok()) {
       ++tally.accepted;
       ASSERT_EQ(trial.wrong_orders(plan, 100), 0) << changes;

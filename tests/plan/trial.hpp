@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <string>
 
 #include "ebbtide/plan.hpp"
 #include "tests/plan/interpreter.hpp"
@@ -27,6 +29,8 @@ struct Tally {
   int accepted = 0;     // by the verifier; each was right in 100 orders
   int races = 0;        // of those rejected as races, those that were run
   int races_shown = 0;  // those of them that did go wrong in one of 30 orders
+  // What the verifier said of plans with one change, by the kind of change (its words before ':').
+  std::map<std::string, std::map<PlanFault, int>> faults;
 };
 
 // Tries `count` random mutations of the trial's plan; every fifth is two at once. Fails the test
