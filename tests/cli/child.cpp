@@ -2,12 +2,14 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 #include <stdexcept>
 #include <thread>
@@ -65,12 +67,29 @@ Child::~Child() {
 }
 
 bool Child::ended() {
-  if (!ended_) ended_ = waitpid(pid_, &raw_status_, WNOHANG) == pid_;
+  if (ended_) return true;
+  rusage usage{};
+  ended_ = wait4(pid_, &raw_status_, WNOHANG, &usage) == pid_;
+  if (ended_) peak_bytes_ = static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
   return ended_;
 }
 
 void Child::send(int signal) const {
   kill(pid_, signal);
+}
+
+std::uint64_t Child::status_bytes(const std::string& key) const {
+  std::ifstream status(fs::path("/proc") / std::to_string(pid_) / "status");
+  for (std::string word; status >> word;) {
+    std::uint64_t kib = 0;
+    if (word == key + ":" && status >> kib) return kib * 1024;
+  }
+  throw std::runtime_error("no " + key + " of process " + std::to_string(pid_));
+}
+
+std::size_t Child::open_files() const {
+  const fs::directory_iterator files(fs::path("/proc") / std::to_string(pid_) / "fd");
+  return static_cast<std::size_t>(std::distance(files, fs::directory_iterator()));
 }
 
 bool Child::wait_for_output(const std::string& text) {
@@ -94,6 +113,7 @@ Outcome Child::wait() {
   }
   return {.status = WIFEXITED(raw_status_) ? WEXITSTATUS(raw_status_) : -1,
           .ended_by = WIFSIGNALED(raw_status_) ? WTERMSIG(raw_status_) : 0,
+          .peak_bytes = peak_bytes_,
           .out = read_text(out_),
           .err = read_text(err_)};
 }

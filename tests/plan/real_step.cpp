@@ -36,6 +36,15 @@ bool has_false_ids(const Program& program, OpId op, std::span<const std::span<st
   return false;
 }
 
+std::vector<Home> homes_of(const model::ModelHomes& layout) {
+  std::vector<Home> homes{layout.loss, layout.scalars, layout.gradient_norm};
+  for (const auto* more : {&layout.sums_of_squares, &layout.tokens, &layout.targets})
+    homes.insert(homes.end(), more->begin(), more->end());
+  for (const model::ParameterHomes& of : layout.parameters)
+    homes.insert(homes.end(), {of.weight, of.master, of.m, of.v, of.gradient});
+  return homes;
+}
+
 void fill(testing::LlamaRun& run) {
   run.set_weights(testing::random_weights(run.config(), 3));
   run.set_data(testing::random_data(kTokens, run.config().vocab, 5));
@@ -151,6 +160,16 @@ StepResult RealStep::result(Interpreter& first, Interpreter& second, std::uint64
 
 StepResult RealStep::result(std::uint64_t order_seed) {
   return result(*in_order_of_forward_backward_, *in_order_of_optimizer_, order_seed);
+}
+
+StepResult RealStep::result_on(Engine& engine) {
+  for (const Home& home : homes_of(run_.layout()))
+    engine.write_home(home,
+                      std::span(start_[index(home.tier)]).subspan(home.address, home.size_bytes));
+  engine.run(forward_backward_->program, forward_backward_->plan);
+  engine.run(optimizer_->program, optimizer_->plan);
+  for (const Home& home : homes_of(run_.layout())) engine.read_home(home, run_.homes().at(home));
+  return result_of(run_);
 }
 
 StepResult RealStep::result_of_forward_backward(const Plan& tried, std::uint64_t order_seed) {

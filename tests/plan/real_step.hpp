@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "ebbtide/engine.hpp"
 #include "src/model/llama.hpp"
 #include "tests/model/llama_run.hpp"
 #include "tests/plan/interpreter.hpp"
@@ -51,6 +52,8 @@ class RealStep {
   const PlannedStep& optimizer() const { return *optimizer_; }
 
   StepResult result(std::uint64_t order_seed);
+  // The same by an engine; its arenas hold what the plans span.
+  StepResult result_on(Engine& engine);
   // With other plans for one of the two programs.
   StepResult result_of_forward_backward(const Plan& tried, std::uint64_t order_seed);
   StepResult result_of_optimizer(const Plan& tried, std::uint64_t order_seed);
