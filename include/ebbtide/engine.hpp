@@ -51,11 +51,18 @@ struct EngineCounters {
   PerTier<std::uint64_t> touched_bytes{};  // highest byte touched in each space
   PerLane<std::uint64_t> moved_bytes{};    // whole pages on the disk lanes
   std::uint64_t poisoned_bytes = 0;        // filled under FreedBlocks::kPoison
-  std::uint64_t checked_bytes = 0;         // compared under OffloadCheck::kChecksum
+  // Under OffloadCheck::kChecksum, of what came back from disk, in homes read between runs too:
+  // compared, and with nothing known to compare it with.
+  std::uint64_t checked_bytes = 0;
+  std::uint64_t unchecked_bytes = 0;
 };
 
 class Engine {
  public:
+  // Memory that an engine with a disk tier holds beside the arenas, through which homes on disk are
+  // read and written. Some blocks of I/O at once, so that a disk has more than one to work on.
+  static constexpr std::uint64_t kDiskBufferBytes = std::uint64_t{4} << 20;
+
   // Reserves everything. Throws Error(kDoesNotFit) or the system's error, with what is missing.
   Engine(std::unique_ptr<Device> device, const EngineOptions& options);
   ~Engine();

@@ -67,7 +67,10 @@ std::string summary_text(const train::RunSummary& summary) {
   for (const Lane lane : {Lane::kD2h, Lane::kH2d, Lane::kNvmeWrite, Lane::kNvmeRead})
     text +=
         fmt::format(" {} {}", ebbtide::name(lane), bytes_text(summary.moved_bytes[index(lane)]));
-  return text + "\n";
+  text += "\n";
+  if (summary.checked_bytes + summary.unchecked_bytes == 0) return text;
+  return text + fmt::format("  checked      {} that came back from disk; {} with no sum to check\n",
+                            bytes_text(summary.checked_bytes), bytes_text(summary.unchecked_bytes));
 }
 
 class Printer final : public train::TrainObserver {

@@ -76,6 +76,21 @@ std::uint64_t MemoryBill::constant_bytes() const {
   return sum;
 }
 
+namespace {
+
+// The engine keeps one interval for each task of a lane, of the longest plan.
+std::uint64_t timeline_bytes(std::span<const Planned> programs) {
+  std::uint64_t tasks = 0;
+  for (std::size_t lane = 0; lane < kLaneCount; ++lane) {
+    std::size_t most = 0;
+    for (const Planned& planned : programs) most = std::max(most, planned.plan->tasks[lane].size());
+    tasks += most;
+  }
+  return tasks * sizeof(Interval);
+}
+
+}  // namespace
+
 MemoryBill memory_bill(std::span<const Planned> programs, const HardwareModel& hardware) {
   MemoryBill bill;
   const PerTier<BytesByCategory> homes = homes_by_category(programs);
@@ -96,6 +111,7 @@ MemoryBill memory_bill(std::span<const Planned> programs, const HardwareModel& h
   for (const Planned& planned : programs)
     plans += planned.plan->memory_bytes() + planned.program->memory_bytes();
   bill.constant.push_back({"programs and plans", plans});
+  bill.constant.push_back({"timeline", timeline_bytes(programs)});
   return bill;
 }
 

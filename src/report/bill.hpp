@@ -40,7 +40,8 @@ struct Planned {
   const Plan* plan = nullptr;
 };
 
-// Requires programs that share their homes. Leaves `constant` empty but for the plans' own bytes.
+// Requires programs that share their homes. Leaves `constant` empty but for what the
+// plans and the record of their run take.
 MemoryBill memory_bill(std::span<const Planned> programs, const HardwareModel& hardware);
 
 // Several lines, for people; ends with a newline.

@@ -18,6 +18,10 @@ namespace {
 
 // Beside the arenas the process holds at most 200 MiB (the constant of the memory bill).
 constexpr std::uint64_t kLeastMargin = std::uint64_t{256} << 20;
+// Where both arenas are given they are meant: only what no run does without stays free (runs held
+// 19 MiB and more beside the arenas, see the bill's constant). Whether it is enough is seen when
+// the arenas are reserved, after planning.
+constexpr std::uint64_t kMarginOfGiven = std::uint64_t{32} << 20;
 // What 32-bit operand addresses in units of 256 bytes reach.
 constexpr std::uint64_t kLargestDeviceBytes = std::uint64_t{1} << 40;
 constexpr std::uint64_t kMarginShare = 16;
@@ -60,8 +64,7 @@ std::uint64_t page_floor(std::uint64_t bytes) {
 }
 
 [[noreturn]] void memory_does_not_fit(std::uint64_t device, std::uint64_t host,
-                                      const MachineLimits& limits) {
-  const std::uint64_t margin = memory_margin(limits.memory_bytes);
+                                      const MachineLimits& limits, std::uint64_t margin) {
   throw Error(Errc::kDoesNotFit,
               fmt::format("--device-memory {} and --host-memory {} need {} bytes together; {} has "
                           "{}, of which {} stay free; at most {} fit",
@@ -98,10 +101,14 @@ std::uint64_t memory_margin(std::uint64_t memory_bytes) {
 }
 
 Budgets resolve_budgets(const MemoryOptions& options, const MachineLimits& limits) {
-  const std::uint64_t usable = minus(limits.memory_bytes, memory_margin(limits.memory_bytes));
+  const std::uint64_t margin = options.device_bytes && options.host_bytes
+                                   ? kMarginOfGiven
+                                   : memory_margin(limits.memory_bytes);
+  const std::uint64_t usable = minus(limits.memory_bytes, margin);
   const std::uint64_t given = options.device_bytes.value_or(0) + options.host_bytes.value_or(0);
   if (given > usable)
-    memory_does_not_fit(options.device_bytes.value_or(0), options.host_bytes.value_or(0), limits);
+    memory_does_not_fit(options.device_bytes.value_or(0), options.host_bytes.value_or(0), limits,
+                        margin);
   const std::uint64_t rest = usable - given;
   const std::uint64_t share = options.device_bytes || options.host_bytes ? rest : rest / 2;
   return {.device_bytes =

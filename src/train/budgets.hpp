@@ -20,7 +20,7 @@ struct MachineLimits {
 // Throws Error(kBadUsage) where an --nvme-path is no directory that can be written.
 MachineLimits machine_limits(const MemoryOptions& options);
 
-// Left to the rest of the process and of the machine, bytes.
+// Left to the rest of the process and of the machine where an arena's size is not given, bytes.
 std::uint64_t memory_margin(std::uint64_t memory_bytes);
 
 // On the cpu device both arenas are host memory: together they must fit what is there. Of the two,

@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "ebbtide/error.hpp"
+#include "tiering/tiers/checksums.hpp"
 
 namespace ebbtide::train {
 namespace {
@@ -17,13 +18,25 @@ namespace fs = std::filesystem;
 // Code, libraries, stacks, I/O rings and the kernels' scratch. Runs of the demo shape on 1 to 4
 // threads held 19 to 29 MiB beside the arenas (VmHWM, glibc 2.36, oneDNN 2.6), blocks included.
 constexpr std::uint64_t kProcessBytes = std::uint64_t{48} << 20;
-// One block as floats, one rounded, one that bounces homes on disk.
-constexpr std::uint64_t kBlockBytes = std::uint64_t{12} << 20;
+// One block as floats, one rounded.
+constexpr std::uint64_t kBlockBytes = std::uint64_t{8} << 20;
 
 std::string shape_text(const model::ModelConfig& config) {
   return fmt::format("layers={} hidden={} heads={} kv_heads={} head_dim={} ffn={} vocab={} tied={}",
                      config.layers, config.hidden, config.heads, config.kv_heads, config.head_dim,
                      config.ffn, config.vocab, config.tied() ? 1 : 0);
+}
+
+// Of a step's blocks at most: no plan records more than it writes.
+std::uint64_t checksum_bytes(std::span<const report::Planned> programs) {
+  std::uint64_t pieces = 0;
+  for (const report::Planned& planned : programs) {
+    for (const Task& task : planned.plan->tasks[index(Lane::kNvmeWrite)]) {
+      for (const Segment& segment : planned.plan->segments_of(task))
+        pieces += tiers::Checksums::pieces(planned.program->value(segment.value).size_bytes);
+    }
+  }
+  return tiers::Checksums::memory_bytes(pieces);
 }
 
 }  // namespace
@@ -78,10 +91,14 @@ RunFacts facts_of(StepPlans& plans, const TrainOptions& options, std::int64_t th
   return facts;
 }
 
-report::MemoryBill bill_of(const StepPlans& plans) {
+report::MemoryBill bill_of(const StepPlans& plans, OffloadCheck check) {
   const std::vector<report::Planned> planned = plans.planned();
   report::MemoryBill bill = report::memory_bill(planned, plans.settings().hardware);
   bill.constant.push_back({"blocks of weights on their way", kBlockBytes});
+  if (plans.reserved_bytes()[index(Tier::kNvme)] > 0)
+    bill.constant.push_back({"buffer for homes on disk", Engine::kDiskBufferBytes});
+  if (check == OffloadCheck::kChecksum)
+    bill.constant.push_back({"checksums", checksum_bytes(planned)});
   bill.constant.push_back({"process and kernels, at most", kProcessBytes});
   return bill;
 }

@@ -39,6 +39,6 @@ double expected_step_seconds(StepPlans& plans, const TrainOptions& options);
 RunFacts facts_of(StepPlans& plans, const TrainOptions& options, std::int64_t threads);
 
 // Of all plans made so far, with what the process holds beside them.
-report::MemoryBill bill_of(const StepPlans& plans);
+report::MemoryBill bill_of(const StepPlans& plans, OffloadCheck check);
 
 }  // namespace ebbtide::train

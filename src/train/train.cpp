@@ -164,6 +164,8 @@ class Session {
     summary.touched_bytes = engine_.counters().touched_bytes;
     summary.moved_bytes = engine_.counters().moved_bytes;
     summary.poisoned_bytes = engine_.counters().poisoned_bytes;
+    summary.checked_bytes = engine_.counters().checked_bytes;
+    summary.unchecked_bytes = engine_.counters().unchecked_bytes;
     observer_.finished(summary);
   }
 
@@ -189,7 +191,7 @@ std::optional<StepPlans> plan_run(const TrainOptions& options, const RunModel& r
   StepPlans plans =
       choose_plans(run, options, sources.evaluation.tokens, budgets, hardware_of(options.transfer));
   stop.throw_if_requested();
-  report::MemoryBill bill = bill_of(plans);
+  report::MemoryBill bill = bill_of(plans, options.transfer.offload_check);
   bill.smallest_device_bytes = smallest_device_bytes(run, options, budgets);
   observer.planned(facts_of(plans, options, usable_threads(options.run)), bill);
   if (options.mode == RunMode::kDryRun) return std::nullopt;

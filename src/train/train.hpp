@@ -24,6 +24,9 @@ struct RunSummary {
   PerTier<std::uint64_t> touched_bytes{};
   PerLane<std::uint64_t> moved_bytes{};
   std::uint64_t poisoned_bytes = 0;  // under FreedBlocks::kPoison
+  // Under OffloadCheck::kChecksum: compared, and with nothing known to compare it with.
+  std::uint64_t checked_bytes = 0;
+  std::uint64_t unchecked_bytes = 0;
 };
 
 // Called on the thread that trains.

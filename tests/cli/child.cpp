@@ -2,11 +2,15 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <sstream>
 #include <stdexcept>
 #include <thread>
 
@@ -69,12 +73,29 @@ Child::~Child() {
 }
 
 bool Child::ended() {
-  if (!ended_) ended_ = waitpid(pid_, &raw_status_, WNOHANG) == pid_;
+  if (ended_) return true;
+  rusage usage{};
+  ended_ = wait4(pid_, &raw_status_, WNOHANG, &usage) == pid_;
+  if (ended_) peak_bytes_ = static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
   return ended_;
 }
 
 void Child::send(int signal) const {
   kill(pid_, signal);
+}
+
+std::uint64_t Child::status_bytes(const std::string& key) const {
+  std::ifstream status(fs::path("/proc") / std::to_string(pid_) / "status");
+  for (std::string word; status >> word;) {
+    std::uint64_t kib = 0;
+    if (word == key + ":" && status >> kib) return kib * 1024;
+  }
+  throw std::runtime_error("no " + key + " of process " + std::to_string(pid_));
+}
+
+std::size_t Child::open_files() const {
+  const fs::directory_iterator files(fs::path("/proc") / std::to_string(pid_) / "fd");
+  return static_cast<std::size_t>(std::distance(files, fs::directory_iterator()));
 }
 
 bool Child::wait_until(const std::function<bool()>& is_true) {
@@ -104,6 +125,7 @@ Outcome Child::wait() {
   return {.status = status,
           .ended_by = WIFSIGNALED(raw_status_) ? WTERMSIG(raw_status_) : 0,
           .skipped = status == kSkipped,
+          .peak_bytes = peak_bytes_,
           .out = text_of(out_),
           .err = text_of(err_)};
 }

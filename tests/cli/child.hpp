@@ -4,6 +4,8 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -12,9 +14,10 @@
 namespace ebbtide::test {
 
 struct Outcome {
-  int status = -1;       // exit status; -1 where a signal ended it
-  int ended_by = 0;      // that signal
-  bool skipped = false;  // its surroundings could not be made
+  int status = -1;               // exit status; -1 where a signal ended it
+  int ended_by = 0;              // that signal
+  bool skipped = false;          // its surroundings could not be made
+  std::uint64_t peak_bytes = 0;  // the most that was resident at once, as the kernel counts it
   std::string out;
   std::string err;
 };
@@ -44,12 +47,17 @@ class Child {
   // Blocks until it ends; kills it, and fails the test, after the limit.
   Outcome wait();
   pid_t pid() const { return pid_; }
+  // Of a child that runs: the number of bytes of a line of /proc/PID/status ("RssAnon"), and how
+  // many files it has open.
+  std::uint64_t status_bytes(const std::string& key) const;
+  std::size_t open_files() const;
 
  private:
   bool ended();
 
   pid_t pid_ = -1;
   int raw_status_ = 0;
+  std::uint64_t peak_bytes_ = 0;
   bool ended_ = false;
   std::filesystem::path out_;
   std::filesystem::path err_;

@@ -1,4 +1,4 @@
-// How often this process has asked for memory.
+// How often this process has asked for memory with new, and how often it has not given it back.
 #pragma once
 
 #include <cstdint>
@@ -6,5 +6,7 @@
 namespace ebbtide::test {
 
 std::uint64_t allocation_count();
+// Allocations that have not been given back.
+std::int64_t live_allocation_count();
 
 }  // namespace ebbtide::test

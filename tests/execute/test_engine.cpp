@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <fstream>
 
 #include "ebbtide/error.hpp"
@@ -218,9 +219,46 @@ std::uint64_t resident_pages() {
   return resident;
 }
 
-TEST(Engine, NeitherAllocatesNorGrowsOnceAPlanHasBeenRun) {
+// A home is read back in parts, in others than it was written in.
+TEST_P(EngineOf, ChecksHomesThatAreReadBackInParts) {
+  constexpr std::uint64_t kHomeBytes = (9UL << 20) + 1;
+  EngineOptions options;
+  options.host_bytes = options.nvme_bytes = std::uint64_t{12} << 20;
+  options.nvme_paths = {disk_directory()};
+  options.io_engine = GetParam();
+  options.offload_check = OffloadCheck::kChecksum;
+  Program program;
+  HomeLayout layout;
+  const Home home = layout.add(kHomeBytes, Tier::kNvme);
+  const KindId kind = program.add_kind({"value", "values", {}});
+  const ValueId value = program.add_value({.kind = kind}, home);
+  const auto ones = [](const OpContext& op) { std::memset(op.operands[0], 1, kHomeBytes); };
+  const KernelId make = program.add_kernel({"make", Place::kHost, ones});
+  program.add_op(make, {write(value)}, 0, {});
+  program.set_home_bytes(layout.bytes());
+  const Plan plan =
+      make_plan(program, {0, options.host_bytes, options.nvme_bytes}, generic_cpu_hardware(), {});
+  Engine engine(slow_device(4096, {}), options);
+  engine.run(program, plan);  // the lane writes it as one block
+  std::vector<std::byte> back(kHomeBytes);
+  engine.read_home(home, back);
+  EXPECT_EQ(back.back(), std::byte{1});
+  EXPECT_EQ(engine.counters().checked_bytes, extent(kHomeBytes, Tier::kNvme));
+  EXPECT_EQ(engine.counters().unchecked_bytes, 0U);
+}
+
+class EngineWithCheck : public testing::TestWithParam<OffloadCheck> {};
+INSTANTIATE_TEST_SUITE_P(Each, EngineWithCheck,
+                         testing::Values(OffloadCheck::kNone, OffloadCheck::kChecksum),
+                         [](const auto& tested) {
+                           return tested.param == OffloadCheck::kNone ? "Without" : "Checksums";
+                         });
+
+TEST_P(EngineWithCheck, NeitherAllocatesNorGrowsOnceAPlanHasBeenRun) {
   const Relay relay(kBytes);
-  Engine engine = engine_for(relay, options_for(relay));
+  EngineOptions options = options_for(relay);
+  options.offload_check = GetParam();
+  Engine engine = engine_for(relay, options);
   engine.write_home(relay.total(), std::vector<std::byte>(kBytes));
   for (int run = 0; run < 3; ++run) engine.run(relay.program(), relay.plan());
   [[maybe_unused]] const std::uint64_t pages_before = resident_pages();

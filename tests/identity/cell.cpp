@@ -6,6 +6,7 @@
 #include <random>
 #include <set>
 #include <tuple>
+#include <utility>
 
 namespace ebbtide::identity {
 namespace {
@@ -62,6 +63,14 @@ std::vector<Cell> product() {
       if (!more) choices[i] = 0;
     }
   }
+  return cells;
+}
+
+std::vector<Cell> shuffled_product() {
+  std::vector<Cell> cells = product();
+  std::mt19937 random(1);
+  for (std::size_t left = cells.size(); left > 1; --left)
+    std::swap(cells[left - 1], cells[random() % left]);
   return cells;
 }
 
@@ -183,11 +192,16 @@ std::uint64_t Matrix::host_bytes_to_spill(const Cell& cell) {
   return own + (peak - own) / 2;
 }
 
-std::uint64_t Matrix::fingerprint_behind_slow_link(const Cell& cell) const {
-  train::TrainOptions how = options(cell);
+std::uint64_t Matrix::fingerprint_behind_slow_link(const Cell& cell) {
+  Cell planned = cell;
+  planned.threads = 0;  // no part of a plan
+  const auto [known, is_new] = fingerprints_.try_emplace(choices_of(planned));
+  if (!is_new) return known->second;
+  train::TrainOptions how = options(planned);
   how.mode = train::RunMode::kDryRun;
   how.transfer.link_bytes_per_s = 1e7;
-  return train::run(how, std::make_unique<train::MadeSequences>(kSeqLen)).facts.plan_fingerprint;
+  const train::Recorder plan = train::run(how, std::make_unique<train::MadeSequences>(kSeqLen));
+  return known->second = plan.facts.plan_fingerprint;
 }
 
 train::Recorder Matrix::run(const Cell& cell) {

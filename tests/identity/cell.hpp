@@ -4,6 +4,8 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -44,6 +46,8 @@ Cell make_cell(const std::array<std::uint8_t, kSettings>& choices);
 
 // Every cell.
 std::vector<Cell> product();
+// The same in an order that is random but always the same, so that any share is a fair sample.
+std::vector<Cell> shuffled_product();
 // Cells in which every two choices of two settings meet at least once; the same at every call.
 std::vector<Cell> covering();
 
@@ -57,7 +61,7 @@ class Matrix {
   const train::Recorder& resident(const Cell& cell);  // the all-resident run that it must equal
   train::Recorder run(const Cell& cell);
   // Of the plan for a link so slow that transfers queue up and buckets fill.
-  std::uint64_t fingerprint_behind_slow_link(const Cell& cell) const;
+  std::uint64_t fingerprint_behind_slow_link(const Cell& cell);
 
  private:
   train::TrainOptions options(const Cell& cell) const;
@@ -66,6 +70,7 @@ class Matrix {
   std::filesystem::path directory_;
   std::array<std::unique_ptr<train::Recorder>, 8> resident_;
   std::array<std::uint64_t, 8> host_peak_{};
+  std::map<std::array<std::uint8_t, kSettings>, std::uint64_t> fingerprints_;
 };
 
 }  // namespace ebbtide::identity

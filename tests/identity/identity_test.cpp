@@ -1,10 +1,17 @@
 // The same training in every way: bit for bit the same loss, gradient norm and weights.
-// EBBTIDE_IDENTITY=all runs every cell of the matrix (thousands), else a covering selection.
+//
+// Without EBBTIDE_IDENTITY a covering selection of the matrix's cells runs. scripts/identity.sh
+// runs all of them (thousands), or a share, over several processes: EBBTIDE_IDENTITY is "all" or
+// how many of the shuffled cells to take, EBBTIDE_IDENTITY_SHARD "k/n" takes every n-th of these
+// from the k-th on, and each cell that has run prints a line.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <set>
-#include <string_view>
+#include <string>
 
 #include "tests/identity/cell.hpp"
 
@@ -34,33 +41,80 @@ void expect_at_work(const Cell& cell, const train::Recorder& run, const train::R
   }
 }
 
+std::size_t other_plans(Matrix& matrix, const Cell& cell, std::uint8_t Cell::*setting,
+                        std::uint8_t choices) {
+  std::set<std::uint64_t> plans;
+  for (std::uint8_t choice = 0; choice < choices; ++choice) {
+    Cell other = cell;
+    other.*setting = choice;
+    plans.insert(matrix.fingerprint_behind_slow_link(other));
+  }
+  return plans.size();
+}
+
+// The settings of the cell made a plan of their own.
+void expect_plans_of_their_own(Matrix& matrix, const Cell& cell) {
+  EXPECT_EQ(other_plans(matrix, cell, &Cell::prefetch, 3), 3U);
+  // Nothing leaves, so that there is little to join.
+  if (cell.mode == Mode::kKeep || cell.mode == Mode::kRecompute) return;
+  // More than 1 MiB waits to travel at once only where the device is tight.
+  const std::size_t buckets = cell.mode == Mode::kTightDevice ? 3 : 2;
+  EXPECT_EQ(other_plans(matrix, cell, &Cell::bucket, 3), buckets);
+}
+
+const char* environment(const char* variable) {
+  const char* value = std::getenv(variable);
+  return value == nullptr ? "" : value;
+}
+
 std::vector<Cell> cells_to_run() {
-  const char* which = std::getenv("EBBTIDE_IDENTITY");
-  return which != nullptr && std::string_view(which) == "all" ? product() : covering();
+  const std::string which = environment("EBBTIDE_IDENTITY");
+  if (which.empty()) return covering();
+  const std::vector<Cell> all = shuffled_product();
+  const std::size_t share = which == "all" ? all.size() : std::stoul(which);
+  std::size_t first = 0;
+  std::size_t every = 1;
+  const std::string shard = environment("EBBTIDE_IDENTITY_SHARD");
+  if (!shard.empty()) {
+    first = std::stoul(shard);
+    every = std::stoul(shard.substr(shard.find('/') + 1));
+  }
+  std::vector<Cell> cells;
+  for (std::size_t at = first; at < std::min(share, all.size()); at += every)
+    cells.push_back(all[at]);
+  return cells;
+}
+
+void tell(const Cell& cell) {
+  if (*environment("EBBTIDE_IDENTITY") == '\0') return;
+  fmt::print("cell {}: {}\n", testing::Test::HasFailure() ? "WRONG" : "right", describe(cell));
+  std::fflush(stdout);
 }
 
 TEST(Identity, EveryWayOfRunningGivesTheSameBits) {
   const test::TemporaryDirectory directory;
   Matrix matrix(directory.path());
-  for (const Cell& cell : cells_to_run()) {
+  const std::vector<Cell> cells = cells_to_run();
+  ASSERT_FALSE(cells.empty());
+  for (const Cell& cell : cells) {
     SCOPED_TRACE(describe(cell));
     const train::Recorder& resident = matrix.resident(cell);
     const train::Recorder run = matrix.run(cell);
     train::expect_same_steps(run.steps, resident.steps);
     expect_at_work(cell, run, resident);
-    if (testing::Test::HasFatalFailure()) return;
+    expect_plans_of_their_own(matrix, cell);
+    tell(cell);
+    if (testing::Test::HasFailure()) return;
   }
 }
 
-TEST(Identity, EveryPrefetchDistanceAndBucketSizeIsAnotherPlan) {
-  const test::TemporaryDirectory directory;
-  Matrix matrix(directory.path());
-  std::set<std::uint64_t> plans;
-  for (std::uint8_t prefetch = 0; prefetch < 3; ++prefetch)
-    for (std::uint8_t bucket = 0; bucket < 3; ++bucket)
-      plans.insert(matrix.fingerprint_behind_slow_link(
-          {.mode = Mode::kTightDevice, .prefetch = prefetch, .bucket = bucket}));
-  EXPECT_EQ(plans.size(), 9U);
+TEST(Identity, TheShuffledProductHoldsEveryCellOnce) {
+  std::set<std::array<std::uint8_t, kSettings>> cells;
+  for (const Cell& cell : shuffled_product()) cells.insert(choices_of(cell));
+  std::size_t all = 1;
+  for (const std::uint8_t choices : kChoices) all *= choices;
+  EXPECT_EQ(cells.size(), all);
+  EXPECT_EQ(shuffled_product().size(), all);
 }
 
 TEST(Identity, TheCoveringSelectionHoldsEveryPairOfChoices) {

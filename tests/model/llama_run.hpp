@@ -65,11 +65,12 @@ inline std::uint16_t round_to_bf16(float x) {
 
 class LlamaRun {
  public:
-  LlamaRun(const model::ModelConfig& config, const model::StepShape& shape, int threads = 1)
+  LlamaRun(const model::ModelConfig& config, const model::StepShape& shape, int threads = 1,
+           const model::StatePlacement& placement = {})
       : config_(config),
         shape_(shape),
         kernels_(kernels::make_cpu_kernels({threads})),
-        layout_(model::lay_out_homes(config, shape, {})),
+        layout_(model::lay_out_homes(config, shape, placement)),
         homes_(layout_.layout) {}
 
   void set_weights(const std::vector<Doubles>& weights) {
@@ -104,8 +105,11 @@ class LlamaRun {
   void evaluate() {
     run_resident(model::evaluation_program(config_, layout_, shape_, kernels_), homes_);
   }
-  void optimize(const model::OptimizerScalars& scalars) {
+  void set_scalars(const model::OptimizerScalars& scalars) {
     std::memcpy(homes_.at(layout_.scalars).data(), &scalars, sizeof scalars);
+  }
+  void optimize(const model::OptimizerScalars& scalars) {
+    set_scalars(scalars);
     run_resident(model::optimizer_program(config_, layout_, shape_.dtype, kernels_), homes_);
   }
 
@@ -120,6 +124,9 @@ class LlamaRun {
   }
   std::size_t parameter_count() const { return layout_.parameters.size(); }
   const model::ModelConfig& config() const { return config_; }
+  const model::ModelHomes& layout() const { return layout_; }
+  const model::SharedKernels& kernels() const { return kernels_; }
+  ResidentHomes& homes() { return homes_; }
 
  private:
   std::vector<float> copy(const Home& home) {

@@ -43,6 +43,9 @@ class ResidentHomes {
       throw std::out_of_range("a home outside its layout");
     return {blocks_[index(home.tier)].get() + home.address, home.size_bytes};
   }
+  std::span<std::byte> tier(Tier tier) {
+    return {blocks_[index(tier)].get(), size_bytes_[index(tier)]};
+  }
   template <typename T>
   std::span<T> as(const Home& home) {
     const std::span<std::byte> bytes = at(home);

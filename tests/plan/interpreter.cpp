@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
-#include <map>
 #include <span>
+#include <utility>
 
 #include "ebbtide/error.hpp"
 #include "tests/plan/random_program.hpp"
@@ -48,33 +48,30 @@ void make_outputs(std::span<const Use> uses, std::span<const std::span<std::byte
     if (uses[i].writes()) fill(at[i], mixed(hash, i + 1));
 }
 
-constexpr Tier tier_from(Lane lane) {
-  return lane == Lane::kH2d || lane == Lane::kNvmeWrite ? Tier::kHost
-         : lane == Lane::kNvmeRead                      ? Tier::kNvme
-                                                        : Tier::kDevice;
-}
-constexpr Tier tier_to(Lane lane) {
-  return lane == Lane::kD2h || lane == Lane::kNvmeRead ? Tier::kHost
-         : lane == Lane::kNvmeWrite                    ? Tier::kNvme
-                                                       : Tier::kDevice;
+constexpr std::uint64_t kWordBytes = 8;
+
+// Bytes that stand for this many of a tier.
+constexpr std::uint64_t held_bytes(std::uint64_t bytes, Content content) {
+  if (content == Content::kBytes) return bytes;
+  return (bytes + kDeviceAlignment - 1) / kDeviceAlignment * kWordBytes;
 }
 
 }  // namespace
 
-Homes initial_homes(const Program& program, std::uint64_t seed) {
+Homes initial_homes(const Program& program, std::uint64_t seed, Content content) {
   Homes homes(program.value_count());
   for (ValueId value = 0; value < homes.size(); ++value) {
     if (program.home(value) == nullptr) continue;
-    homes[value].resize(program.value(value).size_bytes);
+    homes[value].resize(held_bytes(program.value(value).size_bytes, content));
     fill(homes[value], mixed(seed, value + 1));
   }
   return homes;
 }
 
-Homes run_in_order(const Program& program, Homes homes) {
+Homes run_in_order(const Program& program, Homes homes, Content content) {
   Homes all = std::move(homes);
   for (ValueId value = 0; value < all.size(); ++value)
-    all[value].resize(program.value(value).size_bytes, kPoison);
+    all[value].resize(held_bytes(program.value(value).size_bytes, content), kPoison);
   std::vector<std::span<std::byte>> operands;
   for (OpId op = 0; op < program.op_count(); ++op) {
     operands.clear();
@@ -100,10 +97,14 @@ struct Interpreter::Run {
     std::uint64_t finish_weight = 1;
   };
 
-  Run(Interpreter& in, std::uint64_t seed)
-      : program(in.program_), plan(in.plan_), arenas(in.arenas_), dice(seed) {}
+  Run(Interpreter& by, std::uint64_t seed)
+      : in(by), program(by.program_), plan(by.plan_), dice(seed) {
+    for (const Tenancy& tenancy : in.tenancies_.all) needed_by.push_back(tenancy.tasks);
+  }
 
   void go() {
+    for (std::uint32_t id = 0; id < needed_by.size(); ++id)
+      if (needed_by[id] == 0) free(id);
     std::size_t left = 0;
     for (const auto& tasks : plan.tasks) left += 2 * tasks.size();
     draw_weights();
@@ -171,14 +172,21 @@ struct Interpreter::Run {
     }
     state.prefix = state.started;
     for (const Flying& other : state.flying) state.prefix = std::min(state.prefix, other.task);
+    for (const std::uint32_t id : in.tenancies_.of[lane][flying.task])
+      if (--needed_by[id] == 0) free(id);
+  }
+
+  void free(std::uint32_t id) {
+    const Tenancy& tenancy = in.tenancies_.all[id];
+    for (const Range range : tenancy.freed) in.poison(tenancy.tier, range);
   }
 
   std::span<std::byte> bytes(Tier tier, std::uint64_t address, ValueId value) {
-    return std::span(arenas[index(tier)]).subspan(address, program.value(value).size_bytes);
+    return in.bytes(tier, address, program.value(value).size_bytes);
   }
 
   std::span<const std::span<std::byte>> operands(const Task& task) {
-    const Tier tier = program.place(task.first) == Place::kDevice ? Tier::kDevice : Tier::kHost;
+    const Tier tier = tier_of(program, task.first);
     std::uint32_t use = program.op(task.first).uses_begin;
     scratch.clear();
     for (const Use it : program.uses(task.first))
@@ -215,7 +223,11 @@ struct Interpreter::Run {
     if (task.kind() == TaskKind::kOp) {
       const std::span<const Use> uses = program.uses(task.first);
       const auto at = operands(task);
-      return make_outputs(uses, at, hash_inputs(uses, at, task.first) ^ disturbance);
+      if (!in.run_op_)
+        return make_outputs(uses, at, hash_inputs(uses, at, task.first) ^ disturbance);
+      in.run_op_(task.first, at);
+      if (disturbance != 0) make_outputs(uses, at, disturbance);
+      return;
     }
     const bool moves = task.kind() == TaskKind::kMove;
     for (const Segment& segment : plan.segments_of(task)) {
@@ -226,66 +238,84 @@ struct Interpreter::Run {
     }
   }
 
+  Interpreter& in;
   const Program& program;
   const Plan& plan;
-  PerTier<Bytes>& arenas;
   Dice dice;
+  std::vector<std::uint32_t> needed_by;  // by tenancy: this many tasks that have not finished
   PerLane<LaneState> lanes;
   std::vector<std::span<std::byte>> scratch;
 };
 
-Interpreter::Interpreter(const Program& program, const Plan& plan)
-    : program_(program), plan_(plan) {
-  for (std::size_t tier = 0; tier < kTierCount; ++tier)
-    arenas_[tier].resize(plan.budgets.of(static_cast<Tier>(tier)), kPoison);
-  collect_touched();
+Interpreter::Interpreter(const Program& program, const Plan& plan, Content content)
+    : program_(program), plan_(plan), content_(content), tenancies_(find_tenancies(program, plan)) {
+  make_arenas();
 }
 
-// Every place that a task writes, so that a run can begin afresh without filling whole arenas.
-void Interpreter::collect_touched() {
-  PerTier<std::map<std::uint64_t, std::uint64_t>> sizes;
-  const auto touch = [&](Tier tier, std::uint64_t address, ValueId value) {
-    std::uint64_t& size = sizes[index(tier)][address];
-    size = std::max(size, program_.value(value).size_bytes);
-  };
-  for (std::size_t lane = 0; lane < kLaneCount; ++lane) {
-    for (const Task& task : plan_.tasks[lane]) {
-      if (task.kind() == TaskKind::kOp) {
-        const Tier tier =
-            program_.place(task.first) == Place::kDevice ? Tier::kDevice : Tier::kHost;
-        std::uint32_t use = program_.op(task.first).uses_begin;
-        for (const Use it : program_.uses(task.first))
-          touch(tier, plan_.operand_address(use++), it.value);
-      } else {
-        for (const Segment& segment : plan_.segments_of(task))
-          touch(tier_to(static_cast<Lane>(lane)), segment.to, segment.value);
-      }
-    }
+Interpreter::Interpreter(const Program& program, const Plan& plan, RunOp run_op)
+    : program_(program),
+      plan_(plan),
+      content_(Content::kBytes),
+      run_op_(std::move(run_op)),
+      tenancies_(find_tenancies(program, plan)) {
+  make_arenas();
+}
+
+void Interpreter::make_arenas() {
+  PerTier<std::uint64_t> ends = program_.home_bytes();
+  for (const Tenancy& tenancy : tenancies_.all)
+    ends[index(tenancy.tier)] = std::max(ends[index(tenancy.tier)], tenancy.range.end);
+  for (std::size_t tier = 0; tier < kTierCount; ++tier) {
+    // a plan that is wrong may also read where it never writes
+    const std::uint64_t end = std::max(ends[tier], plan_.span_bytes[tier]);
+    Arena& arena = arenas_[tier];
+    arena.size_bytes = held_bytes(end, content_);
+    arena.memory.reset(static_cast<std::byte*>(
+        ::operator new (arena.size_bytes + 1, std::align_val_t{kPageAlignment})));
+    std::fill_n(arena.memory.get(), arena.size_bytes, kPoison);
   }
-  for (std::size_t tier = 0; tier < kTierCount; ++tier)
-    for (const auto& [begin, size_bytes] : sizes[tier])
-      touched_[tier].push_back({begin, size_bytes});
+}
+
+std::span<std::byte> Interpreter::bytes(Tier tier, std::uint64_t address,
+                                        std::uint64_t size_bytes) {
+  const Arena& arena = arenas_[index(tier)];
+  return std::span(arena.memory.get(), arena.size_bytes)
+      .subspan(held_bytes(address, content_), held_bytes(size_bytes, content_));
+}
+
+void Interpreter::poison(Tier tier, Range range) {
+  std::ranges::fill(bytes(tier, range.begin, range.end - range.begin), kPoison);
+}
+
+void Interpreter::poison_all() {
+  for (const Arena& arena : arenas_) std::fill_n(arena.memory.get(), arena.size_bytes, kPoison);
 }
 
 Homes Interpreter::run(const Homes& homes, std::uint64_t order_seed) {
-  for (std::size_t tier = 0; tier < kTierCount; ++tier)
-    for (const Range range : touched_[tier])
-      std::fill_n(arenas_[tier].begin() + static_cast<std::ptrdiff_t>(range.begin),
-                  range.size_bytes, kPoison);
+  poison_all();
+  const auto home_bytes = [&](ValueId value) {
+    const Home* home = program_.home(value);
+    return home == nullptr ? std::span<std::byte>()
+                           : bytes(home->tier, home->address, home->size_bytes);
+  };
   for (ValueId value = 0; value < homes.size(); ++value)
-    if (const Home* home = program_.home(value))
-      std::ranges::copy(homes[value], arenas_[index(home->tier)].begin() +
-                                          static_cast<std::ptrdiff_t>(home->address));
+    std::ranges::copy(homes[value], home_bytes(value).begin());
   Run(*this, order_seed).go();
   Homes after(homes.size());
   for (ValueId value = 0; value < homes.size(); ++value) {
-    const Home* home = program_.home(value);
-    if (home == nullptr) continue;
-    const auto begin =
-        arenas_[index(home->tier)].begin() + static_cast<std::ptrdiff_t>(home->address);
-    after[value].assign(begin, begin + static_cast<std::ptrdiff_t>(home->size_bytes));
+    const std::span<std::byte> held = home_bytes(value);
+    after[value].assign(held.begin(), held.end());
   }
   return after;
+}
+
+void Interpreter::run(PerTier<std::span<std::byte>> homes, std::uint64_t order_seed) {
+  poison_all();
+  for (std::size_t tier = 0; tier < kTierCount; ++tier)
+    std::ranges::copy(homes[tier], arenas_[tier].memory.get());
+  Run(*this, order_seed).go();
+  for (std::size_t tier = 0; tier < kTierCount; ++tier)
+    std::copy_n(arenas_[tier].memory.get(), homes[tier].size(), homes[tier].begin());
 }
 
 }  // namespace ebbtide::plan_test

@@ -19,6 +19,8 @@ class Mutation {
 
   // Nothing where the plan has no place for the kind drawn.
   std::optional<std::string> try_one() {
+    // rarely: many widths are right
+    if (dice_.chance(0.02)) return change_width();
     switch (dice_.between(0, 10)) {
       case 0:
         return drop_wait();
@@ -121,7 +123,7 @@ class Mutation {
     } else {
       units += dice_.chance(0.5) ? 1U : ~0U;
     }
-    return fmt::format("operand of use {} to {}", use,
+    return fmt::format("an operand moved: use {} to {}", use,
                        plan_.operand_address(static_cast<std::uint32_t>(use)));
   }
   Words change_segment() {
@@ -164,6 +166,15 @@ class Mutation {
         if (plan_.segments[i].value == segment.value && plan_.segments[i].from == old)
           plan_.segments[i].from = offset;
     return words("one disk offset written twice", *at);
+  }
+
+  Words change_width() {
+    const std::size_t lane = dice_.chance(0.8) ? index(Lane::kNvmeWrite) + dice_.between(0, 1)
+                                               : dice_.between(0, kLaneCount - 1);
+    const std::uint32_t width = plan_.width[lane];
+    plan_.width[lane] = static_cast<std::uint32_t>(dice_.between(0, 2 * width + 1));
+    return fmt::format("a width changed: {} from {} to {}", name(static_cast<Lane>(lane)), width,
+                       plan_.width[lane]);
   }
 
   Words swap_tasks() {

@@ -7,47 +7,10 @@
 #include "ebbtide/timeline.hpp"
 #include "src/model/llama.hpp"
 #include "tests/plan/plan_builder.hpp"
+#include "tests/plan/real_plan.hpp"
 
 namespace ebbtide::plan_test {
 namespace {
-
-// Loads are issued as soon as there is room: a nearer issue point would be a wait of its own.
-constexpr std::uint32_t kUnlimited = 1U << 20;
-
-model::ModelConfig small_llama() {
-  model::ModelConfig config;
-  config.layers = 2;
-  config.hidden = 64;
-  config.heads = 4;
-  config.kv_heads = 2;
-  config.head_dim = 16;
-  config.ffn = 96;
-  config.vocab = 128;
-  return config;
-}
-
-struct RealPlan {
-  Program program;
-  Plan plan;
-};
-
-// A step of 8 chunks with a tenth more than the smallest device budget.
-RealPlan plan_step(const model::ActivationPolicy& activations, Tier state, std::int64_t group,
-                   const PlanOptions& options) {
-  const model::ModelConfig config = small_llama();
-  const model::StepShape shape{
-      .seq_len = 500, .chunk_tokens = 64, .attention_group = group, .dtype = DType::kF32};
-  const model::ModelHomes homes = model::lay_out_homes(config, shape, {state, state, state});
-  RealPlan made;
-  made.program = model::forward_backward_program(
-      config, homes, {.shape = shape, .activations = activations}, nullptr);
-  const std::uint64_t smallest = smallest_device_budget(made.program);
-  const std::uint64_t homes_bytes = made.program.home_bytes()[index(Tier::kDevice)];
-  const Budgets budgets{smallest + (smallest - homes_bytes) / 10, std::uint64_t{64} << 20,
-                        std::uint64_t{256} << 20};
-  made.plan = make_plan(made.program, budgets, generic_cpu_hardware(), options);
-  return made;
-}
 
 // Waits without which the plan would still be right.
 std::vector<std::string> idle_waits(const RealPlan& made) {
@@ -67,26 +30,20 @@ void expect_no_idle_wait(const RealPlan& made) {
 }
 
 TEST(RealPlan, NeedsEveryWaitWithActivationsOnTheHost) {
-  const RealPlan made =
-      plan_step({.mode = model::ActivationMode::kOffload, .reach = Reach::kHost}, Tier::kDevice, 1,
-                {.prefetch_chunk_steps = kUnlimited, .bucket_bytes = 0});
+  const RealPlan made = plan_with_activations_on_the_host();
   EXPECT_GT(made.plan.moved_bytes[index(Lane::kH2d)], 0U);
   EXPECT_EQ(made.plan.moved_bytes[index(Lane::kNvmeWrite)], 0U);
   expect_no_idle_wait(made);
 }
 
 TEST(RealPlan, NeedsEveryWaitWithActivationsOnDisk) {
-  const RealPlan made =
-      plan_step({.mode = model::ActivationMode::kOffload, .reach = Reach::kNvme}, Tier::kHost, 2,
-                {.prefetch_chunk_steps = kUnlimited, .bucket_bytes = 1 << 16, .nvme_width = 32});
+  const RealPlan made = plan_with_activations_on_disk();
   EXPECT_GT(made.plan.moved_bytes[index(Lane::kNvmeRead)], 0U);
   expect_no_idle_wait(made);
 }
 
 TEST(RealPlan, NeedsEveryWaitWithRecomputingAndStateOnDisk) {
-  const RealPlan made =
-      plan_step({.mode = model::ActivationMode::kRecompute, .saved_fraction = 0}, Tier::kNvme, 4,
-                {.prefetch_chunk_steps = kUnlimited, .nvme_width = 4});
+  const RealPlan made = plan_with_recomputing_and_state_on_disk();
   expect_no_idle_wait(made);
 }
 

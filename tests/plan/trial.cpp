@@ -16,14 +16,15 @@ bool is_race(PlanFault fault) {
 
 }  // namespace
 
-Trial::Trial(Program of, Plan by, std::uint64_t seed)
+Trial::Trial(Program of, Plan by, std::uint64_t seed, Content held)
     : program(std::move(of)),
       plan(std::move(by)),
-      homes(initial_homes(program, seed)),
-      right(run_in_order(program, homes)) {}
+      content(held),
+      homes(initial_homes(program, seed, content)),
+      right(run_in_order(program, homes, content)) {}
 
 int Trial::wrong_orders(const Plan& tried, int orders) const {
-  Interpreter interpreter(program, tried);
+  Interpreter interpreter(program, tried, content);
   int wrong = 0;
   for (int order = 0; order < orders; ++order)
     wrong += interpreter.run(homes, static_cast<std::uint64_t>(order)) != right;
@@ -34,8 +35,12 @@ void try_mutations(const Trial& trial, int count, Dice& dice, Tally& tally) {
   for (int i = 0; i < count; ++i, ++tally.tried) {
     Plan plan = trial.plan;
     std::string changes = mutate(trial.program, plan, dice);
-    if (dice.chance(0.2)) changes += "; " + mutate(trial.program, plan, dice);
+    const std::string kind = changes.substr(0, changes.find(':'));
+    const bool twice = dice.chance(0.2);
+    if (twice) changes += "; " + mutate(trial.program, plan, dice);
     const Verdict verdict = verify(trial.program, plan);
+    if (!twice) ++tally.faults[kind][verdict.fault];
+    ASSERT_NE(verdict.ok(), !verdict.message.empty()) << changes;
     if (verdict.ok()) {
       ++tally.accepted;
       ASSERT_EQ(trial.wrong_orders(plan, 100), 0) << changes;

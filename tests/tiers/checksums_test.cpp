@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <vector>
 
 #include "tests/tiers/queue_setting.hpp"
@@ -20,7 +22,7 @@ class ChecksumsTest : public testing::Test {
   IoRequest pages(std::uint64_t first, std::uint64_t count) {
     return {first * 4096, bytes_.data() + first * 4096, count * 4096};
   }
-  void record(const IoRequest& block) { checksums_.record(block, Checksums::sum(block)); }
+  void record(const IoRequest& block) { checksums_.record(block); }
 
   std::vector<std::byte> bytes_;
   Checksums checksums_;
@@ -60,11 +62,35 @@ TEST_F(ChecksumsTest, ForgetWhatIsOverwrittenInPart) {
   EXPECT_EQ(checksums_.check(pages(0, 8))->offset, 3 * 4096);
 }
 
-TEST_F(ChecksumsTest, KnowNothingOfABlockThatIsBeingWritten) {
+TEST_F(ChecksumsTest, KnowNothingOfWhatWasForgotten) {
   record(pages(0, 2));
   checksums_.forget(pages(1, 4));
   bytes_[0] ^= std::byte{1};
   EXPECT_FALSE(checksums_.check(pages(0, 2)));
+}
+
+// A home is written whole and read back part by part, and the other way round.
+TEST_F(ChecksumsTest, CheckEveryPartOfALargeBlock) {
+  constexpr std::uint64_t kParts = 5;
+  bytes_.resize(kParts * kMiB + 8192);
+  fill_random(bytes_, 3);
+  const auto part = [&](std::uint64_t first) {
+    const std::uint64_t begin = first * kMiB;
+    return IoRequest{begin, bytes_.data() + begin,
+                     std::min<std::uint64_t>(2 * kMiB, bytes_.size() - begin)};
+  };
+  record({0, bytes_.data(), bytes_.size()});
+  for (std::uint64_t first = 0; first <= kParts; first += 2)
+    EXPECT_FALSE(checksums_.check(part(first)));
+  EXPECT_EQ(checksums_.checked_bytes(), bytes_.size());
+  EXPECT_EQ(checksums_.unchecked_bytes(), 0U);
+  bytes_[3 * kMiB + 9] ^= std::byte{1};
+  EXPECT_FALSE(checksums_.check(part(0)));
+  EXPECT_EQ(checksums_.check(part(2))->offset, 3 * kMiB);
+  EXPECT_EQ(checksums_.check(part(2))->size_bytes, kMiB);
+  for (std::uint64_t first = 0; first <= kParts; first += 2) record(part(first));
+  EXPECT_FALSE(checksums_.check({0, bytes_.data(), bytes_.size()}));
+  EXPECT_EQ(checksums_.unchecked_bytes(), 0U);
 }
 
 class CheckedQueues : public testing::TestWithParam<QueueSetting> {
@@ -115,6 +141,23 @@ TEST_P(CheckedQueues, SeeMemoryThatWasChangedInFlight) {
   ASSERT_FALSE(bench.transfer(1, IoDirection::kWrite, 0, 65536).error);
   EXPECT_EQ(bench.transfer(2, IoDirection::kRead, 0, 65536).error,
             make_error_code(Errc::kCorrupted));
+}
+
+// A write that has failed says nothing about what the disk now holds.
+TEST_P(CheckedQueues, ForgetWhatCouldNotBeWritten) {
+  bool fails = false;
+  RecordedFaults fail([&](const KernelTransfer& transfer, std::size_t) {
+    IoFault fault;
+    if (fails && transfer.direction == IoDirection::kWrite) fault.error = EIO;
+    return fault;
+  });
+  QueueBench bench(GetParam(), kMiB, {}, &fail);
+  fill_random(bench.source(), 4);
+  ASSERT_FALSE(bench.transfer(1, IoDirection::kWrite, 0, 65536).error);
+  fails = true;
+  bench.source()[7] ^= std::byte{1};
+  EXPECT_TRUE(bench.transfer(2, IoDirection::kWrite, 0, 65536).error);
+  EXPECT_FALSE(bench.transfer(3, IoDirection::kRead, 0, 65536).error);
 }
 
 }  // namespace

@@ -52,14 +52,18 @@ std::string refusal(const MemoryOptions& options) {
 TEST(Budgets, AreRefusedWithFlagNeedAndHaveWhereTheyExceedTheMachine) {
   MemoryOptions options;
   options.device_bytes = 10 * kGiB;
-  options.host_bytes = 5 * kGiB;
+  options.host_bytes = 6 * kGiB - (kGiB >> 5);
   EXPECT_EQ(refusal(options), "accepted");
-  options.host_bytes = 5 * kGiB + 1;
+  ++*options.host_bytes;
   const std::string text = refusal(options);
-  EXPECT_NE(text.find("--device-memory 10737418240 and --host-memory 5368709121 need 16106127361"),
+  EXPECT_NE(text.find("--device-memory 10737418240 and --host-memory 6408896513 need 17146314753"),
             std::string::npos)
       << text;
-  EXPECT_NE(text.find("at most 16106127360 fit"), std::string::npos) << text;
+  EXPECT_NE(text.find("at most 17146314752 fit"), std::string::npos) << text;
+  // the other one is to have what is left: the margin is larger
+  options.host_bytes.reset();
+  options.device_bytes = 15 * kGiB + 1;
+  EXPECT_NE(refusal(options).find("at most 16106127360 fit"), std::string::npos);
 }
 
 TEST(Budgets, AreRefusedWhereTheDiskHasLess) {

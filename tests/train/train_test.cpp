@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <fstream>
 #include <set>
 
 #include "ebbtide/error.hpp"
@@ -78,6 +79,22 @@ TEST_F(TrainRun, PlansThePeaksThatTheEngineThenTouches) {
       EXPECT_EQ(summary.planned_peak_bytes[index(tier)],
                 extent(summary.touched_bytes[index(tier)], tier));
   }
+}
+
+// Weights of more than 4 MiB are read back in parts to be hashed, and are checked like all else.
+TEST_F(TrainRun, ChecksEverythingThatComesBackFromDisk) {
+  ModelConfig config = small_config(ModelConfig::Embeddings::kUntied);
+  config.layers = 1;
+  config.hidden = 1024;
+  config.ffn = 1100;
+  std::ofstream(directory_ / "config.json") << model::write_config(config, DType::kF32);
+  TrainOptions checked = options(Where::kNvme);
+  checked.run.steps = 2;
+  checked.memory.nvme_bytes = std::uint64_t{512} << 20;
+  checked.transfer.offload_check = OffloadCheck::kChecksum;
+  const RunSummary summary = run(checked, made()).summary;
+  EXPECT_GT(summary.checked_bytes, summary.moved_bytes[index(Lane::kNvmeRead)]);
+  EXPECT_EQ(summary.unchecked_bytes, 0U);
 }
 
 // FAULTS C1: several backward passes a step, of which each must count.

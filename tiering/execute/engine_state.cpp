@@ -12,9 +12,6 @@
 namespace ebbtide {
 namespace {
 
-// Some blocks at once, so that a disk has more than one to work on.
-constexpr std::uint64_t kBounceBytes = std::uint64_t{4} << 20;
-
 const EngineSeams kNoSeams;
 
 const EngineSeams& seams_of(const EngineOptions& options) {
@@ -60,10 +57,21 @@ std::size_t content_hash(const Program& program, const Plan& plan) {
   return mix(mix(hash, plan.segments), plan.operand_units);
 }
 
+std::size_t pieces_written(const Program& program, const Plan& plan) {
+  std::size_t pieces = 0;
+  for (const Task& task : plan.tasks[index(Lane::kNvmeWrite)]) {
+    for (const Segment& segment : plan.segments_of(task))
+      pieces +=
+          tiers::Checksums::pieces(extent(program.value(segment.value).size_bytes, Tier::kNvme));
+  }
+  return pieces;
+}
+
 }  // namespace
 
 Engine::State::State(std::unique_ptr<Device> device, const EngineOptions& options)
     : freed_blocks_(options.freed_blocks),
+      offload_check_(options.offload_check),
       device_(std::move(device)),
       host_(host_options(options)),
       bounce_({}),
@@ -92,8 +100,8 @@ void Engine::State::make_disk_tier(const EngineOptions& options) {
                                          .reserve = seams.reserve});
   warn(files_->warnings());
   step_.nvme_bytes = files_->size_bytes();
-  bounce_ = tiers::HostArena({.size_bytes = kBounceBytes});
-  const bool checked = options.offload_check == OffloadCheck::kChecksum;
+  bounce_ = tiers::HostArena({.size_bytes = Engine::kDiskBufferBytes});
+  const bool checked = offload_check_ == OffloadCheck::kChecksum;
   const tiers::IoQueueOptions queue{.block_bytes = options.io_block_bytes,
                                     .depth = options.io_queue_depth,
                                     .registered = host_.bytes(),
@@ -146,6 +154,7 @@ void Engine::State::begin(const Program& program, const Plan& plan) {
     step_.timeline.tasks[i].assign(plan.tasks[i].size(), {});
     if (walkers_[i]) walkers_[i]->prepare();
   }
+  if (offload_check_ == OffloadCheck::kChecksum) checksums_.reserve(pieces_written(program, plan));
   step_.releases = releases(program, plan);
   step_.timeline.step_seconds = 0;
   const std::scoped_lock lock(running_mutex_);
@@ -187,7 +196,12 @@ void Engine::State::count() {
           std::max(counters_.touched_bytes[tier], record.touched_bytes[tier]);
   }
   counters_.poisoned_bytes = step_.poisoned_bytes.load();
+  count_checked();
+}
+
+void Engine::State::count_checked() {
   counters_.checked_bytes = checksums_.checked_bytes();
+  counters_.unchecked_bytes = checksums_.unchecked_bytes();
 }
 
 const execute::Releases* Engine::State::releases(const Program& program, const Plan& plan) {

@@ -44,6 +44,7 @@ class Engine::State {
   void walk_lanes();
   void end();
   void count();
+  void count_checked();
   const execute::Releases* releases(const Program& program, const Plan& plan);
 
   // Piece by piece through bounce_.
@@ -51,6 +52,7 @@ class Engine::State {
   void read_disk(std::uint64_t address, std::span<std::byte> bytes);
 
   const FreedBlocks freed_blocks_;
+  const OffloadCheck offload_check_;
   std::unique_ptr<Device> device_;
   tiers::HostArena host_;
   tiers::HostArena bounce_;  // for homes on disk; part of the constant, not of the host budget

@@ -73,6 +73,7 @@ void Engine::State::read_disk(std::uint64_t address, std::span<std::byte> bytes)
     bytes = bytes.subspan(piece);
     address += whole_pages;
   }
+  count_checked();
 }
 
 }  // namespace ebbtide

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 #include <xxhash.h>
 
+#include <algorithm>
+#include <bit>
+#include <iterator>
 #include <utility>
-#include <vector>
 
 namespace ebbtide::tiers {
 namespace {
@@ -19,20 +21,21 @@ class CheckedQueue final : public IoQueue {
         inner_(make_inner([this](JobId job, const IoResult& result) { complete(job, result); })) {}
 
   void submit(JobId job, IoDirection direction, std::span<const IoRequest> requests) override;
-  // The sums themselves are kept by block and allocate as they come.
-  void reserve(std::size_t jobs, std::size_t requests) override { inner_->reserve(jobs, requests); }
+  void reserve(std::size_t jobs, std::size_t requests) override;
   void drain() override { inner_->drain(); }
   std::string engine_name() const override { return inner_->engine_name(); }
   const std::vector<std::string>& warnings() const override { return inner_->warnings(); }
 
  private:
   struct Pending {
+    JobId job = 0;
+    bool is_pending = false;
     IoDirection direction = IoDirection::kRead;
     std::vector<IoRequest> requests;
-    std::vector<std::uint64_t> sums;  // of writes, by request
   };
 
-  Pending take(JobId job);
+  void keep(JobId job, IoDirection direction, std::span<const IoRequest> requests);
+  Pending& find(JobId job);
   void complete(JobId job, const IoResult& result);
   IoResult check(const Pending& pending);
 
@@ -40,38 +43,62 @@ class CheckedQueue final : public IoQueue {
   Checksums& checksums_;
   const OnComplete on_complete_;
   std::mutex mutex_;
-  std::multimap<JobId, Pending> pending_;  // guarded by mutex_; ids may repeat
-  std::unique_ptr<IoQueue> inner_;         // last: it completes jobs until it is gone
+  // Guarded by mutex_, but for the requests of one that is pending. Ids may repeat.
+  std::vector<std::unique_ptr<Pending>> pending_;
+  std::unique_ptr<IoQueue> inner_;  // last: it completes jobs until it is gone
 };
 
+void CheckedQueue::reserve(std::size_t jobs, std::size_t requests) {
+  inner_->reserve(jobs, requests);
+  const std::lock_guard lock(mutex_);
+  while (pending_.size() < jobs) pending_.push_back(std::make_unique<Pending>());
+  for (const auto& pending : pending_) pending->requests.reserve(requests);
+}
+
+// Sums are recorded here and not when the write is done: until then nobody reads these bytes.
 void CheckedQueue::submit(JobId job, IoDirection direction, std::span<const IoRequest> requests) {
   for (const IoRequest& request : requests) check_request(files_, request);
-  Pending pending{direction, {requests.begin(), requests.end()}, {}};
   if (direction == IoDirection::kWrite) {
-    for (const IoRequest& request : requests) {
-      checksums_.forget(request);
-      pending.sums.push_back(Checksums::sum(request));
-    }
+    for (const IoRequest& request : requests) checksums_.record(request);
   }
-  {
-    const std::lock_guard lock(mutex_);
-    pending_.emplace(job, std::move(pending));
-  }
+  keep(job, direction, requests);
   inner_->submit(job, direction, requests);
 }
 
-CheckedQueue::Pending CheckedQueue::take(JobId job) {
+void CheckedQueue::keep(JobId job, IoDirection direction, std::span<const IoRequest> requests) {
   const std::lock_guard lock(mutex_);
-  return std::move(pending_.extract(job).mapped());
+  auto at = std::ranges::find_if(pending_, [](const auto& known) { return !known->is_pending; });
+  if (at == pending_.end()) at = pending_.insert(at, std::make_unique<Pending>());
+  Pending& pending = **at;
+  pending.job = job;
+  pending.is_pending = true;
+  pending.direction = direction;
+  pending.requests.assign(requests.begin(), requests.end());
+}
+
+CheckedQueue::Pending& CheckedQueue::find(JobId job) {
+  const std::lock_guard lock(mutex_);
+  const auto at = std::ranges::find_if(
+      pending_, [job](const auto& known) { return known->is_pending && known->job == job; });
+  EBBTIDE_CHECK(at != pending_.end(), fmt::format("job {} was not submitted", job));
+  return **at;
 }
 
 void CheckedQueue::complete(JobId job, const IoResult& result) {
-  const Pending pending = take(job);
-  if (result.error) return on_complete_(job, result);
-  if (pending.direction == IoDirection::kRead) return on_complete_(job, check(pending));
-  for (std::size_t i = 0; i < pending.requests.size(); ++i)
-    checksums_.record(pending.requests[i], pending.sums[i]);
-  on_complete_(job, result);
+  Pending& pending = find(job);
+  IoResult checked;
+  if (result.error) {
+    if (pending.direction == IoDirection::kWrite) {
+      for (const IoRequest& request : pending.requests) checksums_.forget(request);
+    }
+  } else if (pending.direction == IoDirection::kRead) {
+    checked = check(pending);
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    pending.is_pending = false;
+  }
+  on_complete_(job, result.error ? result : checked);
 }
 
 IoResult CheckedQueue::check(const Pending& pending) {
@@ -95,43 +122,77 @@ std::uint64_t Checksums::sum(const IoRequest& block) {
   return XXH3_64bits(block.memory, block.size_bytes);
 }
 
+void Checksums::reserve(std::size_t pieces) {
+  const std::lock_guard lock(mutex_);
+  if (spare_.size() >= pieces) return;
+  // Twice as many: what the first step leaves recorded is then still there for the second.
+  while (spare_.size() < 2 * pieces) add_spare();
+}
+
+void Checksums::add_spare() {
+  Pieces made;
+  made.try_emplace(0);
+  spare_.reserve(std::bit_ceil(pieces_.size() + spare_.size() + 1));  // all may be spare at once
+  spare_.push_back(made.extract(made.begin()));
+}
+
+// A node of the map: three pointers and a colour before the offset, the size and the sum, and what
+// malloc adds; and its place among the spare ones.
+std::uint64_t Checksums::memory_bytes(std::uint64_t pieces) {
+  constexpr std::uint64_t kNodeBytes = 4 * sizeof(void*) + sizeof(Pieces::value_type) + 16;
+  return 3 * pieces * (kNodeBytes + 2 * sizeof(Pieces::node_type));
+}
+
 void Checksums::forget(const IoRequest& block) {
   const std::lock_guard lock(mutex_);
   erase_overlapping(block);
 }
 
-void Checksums::record(const IoRequest& block, std::uint64_t xxh3) {
-  if (block.size_bytes == 0) return;
+void Checksums::record(const IoRequest& block) {
+  for (std::uint64_t at = 0; at < block.size_bytes; at += kPieceBytes)
+    record_piece(
+        {block.offset + at, block.memory + at, std::min(kPieceBytes, block.size_bytes - at)});
+}
+
+// No sum is taken under the lock.
+void Checksums::record_piece(const IoRequest& piece) {
+  const std::uint64_t xxh3 = sum(piece);
   const std::lock_guard lock(mutex_);
-  erase_overlapping(block);
-  blocks_[block.offset] = {block.size_bytes, xxh3};
+  erase_overlapping(piece);
+  if (spare_.empty()) add_spare();
+  Pieces::node_type node = std::move(spare_.back());
+  spare_.pop_back();
+  node.key() = piece.offset;
+  node.mapped() = {piece.size_bytes, xxh3};
+  pieces_.insert(std::move(node));
 }
 
 void Checksums::erase_overlapping(const IoRequest& block) {
-  auto at = blocks_.lower_bound(block.offset);
-  if (at != blocks_.begin()) {
+  auto at = pieces_.lower_bound(block.offset);
+  if (at != pieces_.begin()) {
     const auto before = std::prev(at);
     if (before->first + before->second.size_bytes > block.offset) at = before;
   }
-  while (at != blocks_.end() && at->first < block.offset + block.size_bytes) at = blocks_.erase(at);
+  while (at != pieces_.end() && at->first < block.offset + block.size_bytes)
+    spare_.push_back(pieces_.extract(at++));
 }
 
-// The blocks are copied out, so that no sum is taken under the lock.
-std::vector<std::pair<std::uint64_t, Checksums::Entry>> Checksums::covered(
-    const IoRequest& block) const {
+std::optional<std::pair<std::uint64_t, Checksums::Entry>> Checksums::next(std::uint64_t begin,
+                                                                          std::uint64_t end) const {
   const std::lock_guard lock(mutex_);
-  std::vector<std::pair<std::uint64_t, Entry>> found;
-  for (auto at = blocks_.lower_bound(block.offset);
-       at != blocks_.end() && at->first + at->second.size_bytes <= block.offset + block.size_bytes;
-       ++at)
-    found.push_back(*at);
-  return found;
+  const auto at = pieces_.lower_bound(begin);
+  if (at == pieces_.end() || at->first + at->second.size_bytes > end) return std::nullopt;
+  return *at;
 }
 
+// Each piece is copied out, so that no sum is taken under the lock.
 std::optional<Checksums::Mismatch> Checksums::check(const IoRequest& block) {
+  const std::uint64_t end = block.offset + block.size_bytes;
   std::uint64_t checked = 0;
   std::optional<Mismatch> mismatch;
-  for (const auto& [offset, entry] : covered(block)) {
+  for (auto piece = next(block.offset, end); piece;
+       piece = next(piece->first + piece->second.size_bytes, end)) {
+    const auto& [offset, entry] = *piece;
     const std::uint64_t now =
         sum({offset, block.memory + (offset - block.offset), entry.size_bytes});
     checked += entry.size_bytes;
