@@ -13,6 +13,15 @@ double HardwareModel::op_seconds(const OpCost& cost, Place place) const {
   return op_overhead_s + std::max(cost.flops / flops_per_s, cost.memory_bytes / bytes_per_s);
 }
 
+double HardwareModel::device_seconds(const OpCost& cost, OpClass op_class) const {
+  const WorkRate& flops = class_rates[static_cast<std::size_t>(op_class)];
+  const WorkRate& bytes = class_rates[static_cast<std::size_t>(OpClass::kElementwise)];
+  if (flops.per_s == 0 || bytes.per_s == 0) return op_seconds(cost, Place::kDevice);
+  // An elementwise op's few flops hide behind its bytes.
+  const double compute_s = op_class == OpClass::kElementwise ? 0 : flops.seconds(cost.flops);
+  return op_overhead_s + std::max(compute_s, bytes.seconds(cost.memory_bytes));
+}
+
 const Rate& HardwareModel::rate(Lane lane) const {
   switch (lane) {
     case Lane::kD2h:

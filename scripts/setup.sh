@@ -10,7 +10,8 @@
 set -euo pipefail
 
 build_packages=(g++ meson ninja-build pkg-config python3
-  libdnnl-dev libfmt-dev libhwloc-dev liburing-dev libcli11-dev nlohmann-json3-dev libxxhash-dev)
+  libdnnl-dev libfmt-dev libhwloc-dev liburing-dev libcli11-dev libtomlplusplus-dev
+  libxxhash-dev nlohmann-json3-dev)
 test_packages=(libgtest-dev coinor-libclp-dev)
 dev_packages=(clang-format-14 clang-tidy-14)
 

@@ -1,6 +1,8 @@
 // The machine as a planner sees it: rates and latencies. Plain data; no CUDA, no clock.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -17,6 +19,29 @@ struct Rate {
   double seconds(double bytes) const { return latency_s + bytes / bytes_per_s; }
 };
 
+// What an op mostly does, which decides how near to its peak a device comes.
+enum class OpClass : std::uint8_t {
+  kMatmul,
+  kAttention,
+  kElementwise,  // bound by memory
+};
+inline constexpr std::size_t kOpClassCount = 3;
+
+// A rate that small work does not reach: seconds = (work + half) / per_s, which is to say that
+// `half` runs at half of per_s.
+struct WorkRate {
+  double per_s = 0;  // of large work; 0 if unknown
+  double half = 0;
+
+  double seconds(double work) const { return work > 0 ? (work + half) / per_s : 0; }
+};
+
+// How bytes get from one rank of a node to another.
+enum class PeerPath : std::uint8_t {
+  kDirect,       // NVLink or PCIe peer-to-peer
+  kThroughHost,  // over the sender's d2h, DRAM (in and out) and the receiver's h2d
+};
+
 struct HardwareModel {
   std::string name;
   double device_flops_per_s = 0;  // sustained, in the run's dtype
@@ -29,9 +54,16 @@ struct HardwareModel {
   double host_flops_per_s = 0;
   double host_memory_bytes_per_s = 0;
   double nvme_endurance_bytes = 0;  // rated bytes written over the drive's life; 0 if unknown
+  // Of the device, by OpClass: flops of products and attention, bytes of elementwise ops.
+  std::array<WorkRate, kOpClassCount> class_rates;
+  Rate collective;  // of what a rank sends, while it receives as much
+  PeerPath peer_path = PeerPath::kDirect;
 
   // Seconds that an op of this cost takes where it runs, alone.
   double op_seconds(const OpCost& cost, Place place) const;
+  // The same on the device for an op of which the class is known, by the rates of that class as far
+  // as they are.
+  double device_seconds(const OpCost& cost, OpClass op_class) const;
   double move_seconds(double bytes) const { return 2 * bytes / device_memory_bytes_per_s; }
   const Rate& rate(Lane lane) const;  // Requires one of the four transfer lanes.
 };

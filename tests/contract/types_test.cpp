@@ -49,6 +49,22 @@ TEST(HardwareModel, TakesTheSlowerOfComputeAndMemory) {
   EXPECT_DOUBLE_EQ(model.move_seconds(5), 1);  // read and written
 }
 
+TEST(HardwareModel, KnowsAnOpsClassAsFarAsItsRatesAreKnown) {
+  HardwareModel model;
+  model.device_flops_per_s = 100;
+  model.device_memory_bytes_per_s = 10;
+  model.op_overhead_s = 0.5;
+  const OpCost cost{.flops = 200, .memory_bytes = 10};
+  EXPECT_DOUBLE_EQ(model.device_seconds(cost, OpClass::kAttention), 2.5);
+  model.class_rates = {WorkRate{100, 50}, WorkRate{50, 100}, WorkRate{10, 5}};
+  EXPECT_DOUBLE_EQ(model.device_seconds(cost, OpClass::kMatmul), 0.5 + 2.5);
+  EXPECT_DOUBLE_EQ(model.device_seconds(cost, OpClass::kAttention), 0.5 + 6);
+  EXPECT_DOUBLE_EQ(model.device_seconds(cost, OpClass::kElementwise), 0.5 + 1.5);
+  // Memory binds a product, too, and no work takes no time.
+  EXPECT_DOUBLE_EQ(model.device_seconds({.flops = 1, .memory_bytes = 95}, OpClass::kMatmul), 10.5);
+  EXPECT_DOUBLE_EQ(model.device_seconds({}, OpClass::kMatmul), 0.5);
+}
+
 TEST(HardwareModel, HasARateForEachTransferLaneAlone) {
   const HardwareModel model = generic_cpu_hardware();
   EXPECT_DOUBLE_EQ(model.rate(Lane::kH2d).seconds(6e9), 1 + 2e-5);

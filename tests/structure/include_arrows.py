@@ -3,7 +3,7 @@
 
     include, contract <- kernels, tiering <- src/{device, comm, model} <- src/train <- src/cli
 
-src/report sees only include/. kernels and tiering do not know each other, and neither do the
+src/report and src/hardware see only include/; only src/cli sees src/hardware. kernels and tiering do not know each other, and neither do the
 folders between braces. Public headers include none of CUDA, liburing, MPI or NCCL.
 """
 
@@ -22,9 +22,11 @@ ALLOWED = {
     "src/device": MIDDLE,
     "src/comm": MIDDLE,
     "src/model": MIDDLE,
+    "src/hardware": CONTRACT,
     "src/report": CONTRACT,
     "src/train": MIDDLE | {"src/device", "src/comm", "src/model", "src/report"},
-    "src/cli": MIDDLE | {"src/device", "src/comm", "src/model", "src/report", "src/train"},
+    "src/cli": MIDDLE
+    | {"src/device", "src/comm", "src/hardware", "src/model", "src/report", "src/train"},
 }
 SOURCES = {".hpp", ".cpp", ".cuh", ".cu", ".h", ".inc"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')

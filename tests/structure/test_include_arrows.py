@@ -12,6 +12,7 @@ FILES = [
     "kernels/kernels.hpp",
     "tiering/plan/planner.hpp",
     "src/device/cpu/arena.hpp",
+    "src/hardware/machine.hpp",
     "src/model/llama.hpp",
     "src/report/bill.hpp",
     "src/train/loop.hpp",
@@ -46,6 +47,7 @@ class IncludeArrows(unittest.TestCase):
             ("src/device/cpu/arena.hpp", '"tiering/plan/planner.hpp"'),
             ("src/train/loop.hpp", '"src/model/llama.hpp"'),
             ("src/cli/main.cpp", '"src/train/loop.hpp"'),
+            ("src/cli/main.cpp", '"src/hardware/machine.hpp"'),
             ("src/cli/main.cpp", '"flags.hpp"'),
             ("src/report/bill.hpp", '"ebbtide/plan.hpp"'),
             ("include/ebbtide/plan.hpp", "<vector>"),
@@ -65,6 +67,9 @@ class IncludeArrows(unittest.TestCase):
             ("src/model/llama.hpp", '"src/device/cpu/arena.hpp"'),
             ("src/model/llama.hpp", '"src/train/loop.hpp"'),
             ("src/report/bill.hpp", '"tiering/plan/planner.hpp"'),
+            ("src/hardware/machine.hpp", '"src/model/llama.hpp"'),
+            ("src/hardware/machine.hpp", '"tiering/plan/planner.hpp"'),
+            ("src/train/loop.hpp", '"src/hardware/machine.hpp"'),
             ("src/train/loop.hpp", '"src/cli/flags.hpp"'),
         ]:
             with self.subTest(name=name, include=include):
