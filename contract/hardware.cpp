@@ -22,6 +22,13 @@ double HardwareModel::device_seconds(const OpCost& cost, OpClass op_class) const
   return op_overhead_s + std::max(compute_s, bytes.seconds(cost.memory_bytes));
 }
 
+double HardwareModel::op_seconds(const Program& program, OpId op) const {
+  const std::optional<OpClass> op_class = program.kernel(program.op(op).kernel).op_class;
+  const OpCost& cost = program.cost(op);
+  return op_class && program.place(op) == Place::kDevice ? device_seconds(cost, *op_class)
+                                                         : op_seconds(cost, program.place(op));
+}
+
 const Rate& HardwareModel::rate(Lane lane) const {
   switch (lane) {
     case Lane::kD2h:

@@ -19,14 +19,6 @@ struct Rate {
   double seconds(double bytes) const { return latency_s + bytes / bytes_per_s; }
 };
 
-// What an op mostly does, which decides how near to its peak a device comes.
-enum class OpClass : std::uint8_t {
-  kMatmul,
-  kAttention,
-  kElementwise,  // bound by memory
-};
-inline constexpr std::size_t kOpClassCount = 3;
-
 // A rate that small work does not reach: seconds = (work + half) / per_s, which is to say that
 // `half` runs at half of per_s.
 struct WorkRate {
@@ -64,6 +56,7 @@ struct HardwareModel {
   // The same on the device for an op of which the class is known, by the rates of that class as far
   // as they are.
   double device_seconds(const OpCost& cost, OpClass op_class) const;
+  double op_seconds(const Program& program, OpId op) const;
   double move_seconds(double bytes) const { return 2 * bytes / device_memory_bytes_per_s; }
   const Rate& rate(Lane lane) const;  // Requires one of the four transfer lanes.
 };

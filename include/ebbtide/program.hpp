@@ -121,10 +121,19 @@ struct OpContext {
 };
 using OpFunction = std::function<void(const OpContext&)>;
 
+// What an op mostly does, which decides how near to its peak a device comes.
+enum class OpClass : std::uint8_t {
+  kMatmul,
+  kAttention,
+  kElementwise,  // bound by memory
+};
+inline constexpr std::size_t kOpClassCount = 3;
+
 struct Kernel {
   std::string name;
   Place place = Place::kDevice;
-  OpFunction run;  // may be empty in a program that is only planned
+  OpFunction run;                   // may be empty in a program that is only planned
+  std::optional<OpClass> op_class;  // of those on the device, where it is known
 };
 
 struct Op {

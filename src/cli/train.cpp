@@ -11,6 +11,8 @@
 #include "src/cli/command.hpp"
 #include "src/cli/signals.hpp"
 #include "src/cli/train_flags.hpp"
+#include "src/hardware/known_machines.hpp"
+#include "src/hardware/rank_view.hpp"
 #include "src/report/progress.hpp"
 #include "src/report/step_log.hpp"
 #include "src/report/units.hpp"
@@ -75,11 +77,11 @@ std::string summary_text(const train::RunSummary& summary) {
 
 class Printer final : public train::TrainObserver {
  public:
-  Printer(const train::TrainOptions& options, const TrainOutputs& outputs)
+  Printer(const train::TrainOptions& options, const TrainExtras& extras)
       : steps_(options.run.steps) {
     const auto start =
         options.checkpoint.resume.empty() ? report::LogStart::kNew : report::LogStart::kAppend;
-    if (!outputs.log_json.empty()) open_log(outputs.log_json, start);
+    if (!extras.log_json.empty()) open_log(extras.log_json, start);
   }
 
   void planned(const train::RunFacts& facts, const report::MemoryBill& bill) override {
@@ -131,6 +133,14 @@ class Printer final : public train::TrainObserver {
   std::optional<report::Progress> progress_;
 };
 
+HardwareModel hardware_named(const std::string& name, DType dtype) {
+  try {
+    return hardware::hardware_of(hardware::load_machine(name), dtype, 1);
+  } catch (const Error& error) {
+    throw Error(Errc::kBadUsage, fmt::format("--hardware: {}", error.what()));
+  }
+}
+
 // Nothing when help was asked for and printed.
 enum class Parsed : std::uint8_t { kRun, kHelpShown };
 
@@ -152,17 +162,19 @@ Parsed parse(CLI::App& app, Arguments arguments) {
 
 int train_command(Arguments arguments) {
   train::TrainOptions options;
-  TrainOutputs outputs;
+  TrainExtras extras;
   CLI::App app("Trains a model inside hard memory budgets.", "ebbtide train");
   app.set_config("--config", "", "TOML file with flags of the same names, without the dashes");
   app.allow_config_extras(CLI::config_extras_mode::error);
-  add_train_flags(app, options, outputs);
+  add_train_flags(app, options, extras);
   if (parse(app, arguments) == Parsed::kHelpShown) return 0;
   check_together(options);
+  if (!extras.hardware.empty())
+    options.hardware = hardware_named(extras.hardware, options.run.dtype);
 
   train::Stop stop;
   const SignalWatcher watcher([&stop](const std::string& signal) { stop.request(signal); });
-  Printer printer(options, outputs);
+  Printer printer(options, extras);
   try {
     train::train(options, printer, stop);
   } catch (...) {

@@ -156,8 +156,15 @@ void add_transfer(Flags& flags, train::TransferOptions& transfer) {
              transfer.link_bytes_per_s);
 }
 
-void add_outputs(Flags& flags, TrainOptions& options, TrainOutputs& outputs) {
-  flags.path({"--log-json", "FILE", "one JSON object a step", "none"}, outputs.log_json);
+void add_hardware(Flags& flags, TrainExtras& extras) {
+  flags.text({"--hardware", "NAME|FILE",
+              "machine whose speeds plans are made for; no number depends on it",
+              "a generic two-core CPU"},
+             extras.hardware);
+}
+
+void add_outputs(Flags& flags, TrainOptions& options, TrainExtras& extras) {
+  flags.path({"--log-json", "FILE", "one JSON object a step", "none"}, extras.log_json);
   flags.enable({"--checksum", "", "hash all weights after each step", "off"}, options.checksum,
                train::WeightChecksum::kXxh3);
   flags.enable({"--dry-run", "", "plan and print the memory bill, then end", "off"}, options.mode,
@@ -185,8 +192,6 @@ void add_not_built(Flags& flags) {
   flags.not_built({"--trace", "FILE", "trace of a run", ""}, "traces are not built");
   flags.not_built({"--report", "FILE.html", "report of a run", ""}, "HTML reports are not built");
   flags.not_built({"--profile", "FILE", "settings saved by tune", ""}, "tune is not built");
-  flags.not_built({"--hardware", "NAME|FILE", "machine to plan for", ""},
-                  "plans are made for this machine");
   flags.not_built({"--ranks", "N", "ranks to plan for", ""}, ranks);
 }
 
@@ -196,7 +201,7 @@ void add_not_built(Flags& flags) {
 
 }  // namespace
 
-void add_train_flags(CLI::App& app, TrainOptions& options, TrainOutputs& outputs) {
+void add_train_flags(CLI::App& app, TrainOptions& options, TrainExtras& extras) {
   Flags flags(app);
   add_run(flags, options);
   add_evaluation(flags, options);
@@ -204,7 +209,8 @@ void add_train_flags(CLI::App& app, TrainOptions& options, TrainOutputs& outputs
   add_memory(flags, options);
   add_planning(flags, options.planning);
   add_transfer(flags, options.transfer);
-  add_outputs(flags, options, outputs);
+  add_hardware(flags, extras);
+  add_outputs(flags, options, extras);
   add_not_built(flags);
 }
 

@@ -75,6 +75,14 @@ constexpr bool ops_in_order() {
 }
 static_assert(ops_in_order());
 
+OpClass class_of(const OpEntry& entry) {
+  if (entry.op == N::kAttention || entry.op == N::kAttentionGradient) return OpClass::kAttention;
+  for (const BindingFunction product :
+       {run_linear, run_weight_gradient, run_input_gradient, run_head_loss, run_head_loss_gradient})
+    if (entry.run == product) return OpClass::kMatmul;
+  return OpClass::kElementwise;
+}
+
 // Operations on each element of the widest operand.
 constexpr double kElementFlops = 8;
 
@@ -95,7 +103,7 @@ KernelId StepOps::kernel(OpName op) {
   std::int32_t& id = kernels_[static_cast<std::size_t>(op)];
   if (id >= 0) return static_cast<KernelId>(id);
   const OpEntry& entry = kOps[static_cast<std::size_t>(op)];
-  Kernel made{entry.name, entry.place, {}};
+  Kernel made{entry.name, entry.place, {}, class_of(entry)};
   if (binding_->kernels != nullptr)
     made.run = [binding = binding_, run = entry.run](const OpContext& context) {
       run(*binding, context);

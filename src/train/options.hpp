@@ -12,6 +12,7 @@
 
 #include "ebbtide/device.hpp"
 #include "ebbtide/engine.hpp"
+#include "ebbtide/hardware.hpp"
 #include "ebbtide/types.hpp"
 #include "src/model/llama.hpp"
 #include "src/train/schedule.hpp"
@@ -100,6 +101,7 @@ struct TrainOptions {
   MemoryOptions memory;
   PlanningOptions planning;
   TransferOptions transfer;
+  std::optional<HardwareModel> hardware;  // what plans are timed by; none: a generic CPU
   CheckpointOptions checkpoint;
   EvaluationOptions evaluation;
   RunMode mode = RunMode::kTrain;

@@ -34,10 +34,11 @@ std::int64_t usable_threads(const RunShape& run) {
   return std::max(1, CPU_COUNT(&set));
 }
 
-HardwareModel hardware_of(const TransferOptions& transfer) {
-  HardwareModel hardware = generic_cpu_hardware();
-  if (transfer.link_bytes_per_s)
-    hardware.d2h.bytes_per_s = hardware.h2d.bytes_per_s = *transfer.link_bytes_per_s;
+HardwareModel hardware_of(const TrainOptions& options) {
+  HardwareModel hardware = options.hardware.value_or(generic_cpu_hardware());
+  if (!options.transfer.link_bytes_per_s) return hardware;
+  for (Rate* link : {&hardware.d2h, &hardware.h2d})
+    link->bytes_per_s = std::min(link->bytes_per_s, *options.transfer.link_bytes_per_s);
   return hardware;
 }
 
@@ -189,7 +190,7 @@ std::optional<StepPlans> plan_run(const TrainOptions& options, const RunModel& r
                                   const Sources& sources, TrainObserver& observer, Stop& stop) {
   const Budgets budgets = resolve_budgets(options.memory, machine_limits(options.memory));
   StepPlans plans =
-      choose_plans(run, options, sources.evaluation.tokens, budgets, hardware_of(options.transfer));
+      choose_plans(run, options, sources.evaluation.tokens, budgets, hardware_of(options));
   stop.throw_if_requested();
   report::MemoryBill bill = bill_of(plans, options.transfer.offload_check);
   bill.smallest_device_bytes = smallest_device_bytes(run, options, budgets);

@@ -26,10 +26,21 @@ TEST_F(TrainFlags, RefusesFlagsOfPartsThatAreNotBuilt) {
                                      {"--trace", "file"},
                                      {"--report", "file.html"},
                                      {"--profile", "file"},
-                                     {"--hardware", "name"},
                                      {"--ranks", "8"}};
   for (const Arguments& flag : flags)
     expect_refused(train(flag), {flag[0], "not available in this version"});
+}
+
+TEST_F(TrainFlags, NameTheMachineThatPlansAreMadeFor) {
+  expect_refused(train({"--hardware", "abacus"}), {"abacus", "rtx4090x8"});
+  expect_refused(train({"--hardware", "./missing.toml"}), {"./missing.toml"});
+  const Outcome generic = run(train({"--dry-run"}));
+  const Outcome named = run(train({"--dry-run", "--hardware", "h100"}));
+  EXPECT_EQ(named.status, 0) << named.err;
+  const auto expected = [](const Outcome& outcome) {
+    return outcome.out.substr(outcome.out.find("a step is expected to take"));
+  };
+  EXPECT_NE(expected(named), expected(generic));
 }
 
 TEST_F(TrainFlags, RefusesSizesThatCannotBeMeant) {

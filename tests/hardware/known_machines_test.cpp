@@ -12,7 +12,7 @@
 
 #include "ebbtide/error.hpp"
 #include "src/hardware/machine_file.hpp"
-#include "tests/model/temporary_directory.hpp"
+#include "tests/temporary_directory.hpp"
 
 namespace ebbtide::hardware {
 namespace {
@@ -158,7 +158,7 @@ TEST(KnownMachines, AnUnknownNameListsThoseKnown) {
 }
 
 TEST(KnownMachines, APathIsReadFromDisk) {
-  const ebbtide::testing::TemporaryDirectory directory;
+  const ebbtide::test::TemporaryDirectory directory;
   std::string text(known_machine_files().front().text);
   text = "name = \"mine\"" + text.substr(text.find('\n', text.find("\nname = ") + 1));
   // With a slash it is a path, whatever it ends in.
@@ -173,7 +173,7 @@ TEST(KnownMachines, APathIsReadFromDisk) {
 }
 
 TEST(KnownMachines, WhatIsNoHardwareFileIsRefusedByItsPath) {
-  const ebbtide::testing::TemporaryDirectory directory;
+  const ebbtide::test::TemporaryDirectory directory;
   for (const std::string& path :
        {directory.path().string(),
         directory.write("long.toml", std::string(kMaxMachineFileBytes + 1, '#')).string()}) {

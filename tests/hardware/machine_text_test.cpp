@@ -8,12 +8,12 @@
 #include "src/hardware/known_machines.hpp"
 #include "src/hardware/machine_file.hpp"
 #include "tests/hardware/example_machine.hpp"
-#include "tests/model/temporary_directory.hpp"
+#include "tests/temporary_directory.hpp"
 
 namespace ebbtide::hardware {
 namespace {
 
-using ebbtide::testing::TemporaryDirectory;
+using ebbtide::test::TemporaryDirectory;
 using testing::kExample;
 
 Machine example() {

@@ -33,7 +33,8 @@ void expect_names_of_what_was_planted(const Tally& tally) {
   std::set<PlanFault> met;
   for (const auto& [kind, faults] : tally.faults)
     for (const auto& [fault, times] : faults) met.insert(fault);
-  if (tally.tried >= 5000) EXPECT_EQ(met.size(), 9U);  // all there are, and none
+  if (tally.tried < 5000) return;
+  EXPECT_EQ(met.size(), 9U);  // all there are, and none
 }
 
 TEST(RealPlanMutations, AreRejectedOrRightInEveryOrder) {

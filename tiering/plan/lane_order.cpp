@@ -133,8 +133,7 @@ class Walk {
   }
 
   double seconds(NodeId node) const {
-    if (graph_.is_op(node))
-      return hardware_.op_seconds(graph_.program().cost(node), graph_.program().place(node));
+    if (graph_.is_op(node)) return hardware_.op_seconds(graph_.program(), node);
     const Transfer& move = graph_.transfer(node);
     double bytes = 0;
     for (std::uint32_t i = 0; i < move.moves; ++i)

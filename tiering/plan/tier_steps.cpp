@@ -20,7 +20,7 @@ std::vector<double> op_starts(const Program& program, const HardwareModel& hardw
     const Place place = program.place(op);
     double& end_s = lane_s[place == Place::kHost ? 1 : 0];
     starts[op] = std::max(op > 0 ? starts[op - 1] : 0.0, end_s);
-    end_s += hardware.op_seconds(program.cost(op), place);
+    end_s += hardware.op_seconds(program, op);
   }
   starts.back() = std::max(lane_s[0], lane_s[1]);
   return starts;

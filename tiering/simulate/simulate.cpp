@@ -77,7 +77,7 @@ class Walk {
     if (task.kind() == TaskKind::kMove)
       return start_s + hardware_.op_overhead_s * task.count +
              hardware_.move_seconds(segment_bytes(task));
-    return start_s + hardware_.op_seconds(program_.cost(task.first), program_.place(task.first));
+    return start_s + hardware_.op_seconds(program_, task.first);
   }
 
   double segment_bytes(const Task& task) const {
