@@ -33,6 +33,8 @@ def run(options: argparse.Namespace, flags: list[str]) -> dict:
         command = [options.ebbtide, "train", "--model", options.model, "--dtype", options.dtype,
                    "--seq-len", str(options.seq_len), "--steps", str(options.steps + 1),
                    "--log-json", log.name, *flags]
+        if options.hardware:
+            command += ["--hardware", options.hardware]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode != 0:
             sys.exit(f"{' '.join(command)}\n{done.stderr}")
@@ -79,6 +81,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=1, help="counted steps of a run")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--nvme-path", default=".")
+    parser.add_argument("--hardware", help="this machine as `ebbtide bench` measured it")
     options = parser.parse_args()
     keep = ["--activations", "keep"]
     host = ["--activations", "offload", "--activation-tier", "host"]
