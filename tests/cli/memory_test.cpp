@@ -12,6 +12,7 @@
 #include "src/model/config.hpp"
 #include "tests/cli/child.hpp"
 #include "tests/cli/control_group.hpp"
+#include "tests/temporary_directory.hpp"
 
 namespace ebbtide::test {
 namespace {
@@ -34,10 +35,10 @@ class TrainMemory : public testing::Test {
     config.head_dim = 16;
     config.ffn = 2048;
     config.vocab = 256;
-    write_text(directory_ / "config.json", model::write_config(config, DType::kF32));
+    directory_.write("config.json", model::write_config(config, DType::kF32));
     std::string text;
     for (int i = 0; i < 1000; ++i) text += "the words of line " + std::to_string(i * i) + "\n";
-    write_text(directory_ / "data.txt", text);
+    directory_.write("data.txt", text);
   }
 
   Arguments train(const Arguments& more) const {
@@ -45,7 +46,7 @@ class TrainMemory : public testing::Test {
                         "--model",
                         directory_.path().string(),
                         "--data",
-                        directory_ / "data.txt",
+                        (directory_ / "data.txt").string(),
                         "--seq-len",
                         "4096",
                         "--chunk-tokens",
