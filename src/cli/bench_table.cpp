@@ -103,8 +103,8 @@ std::string disk_text(const measure::DiskFigures& disk) {
   text += fmt::format("  {:<9}{:>5} {:>34} {:>34} {:>28}\n", "block", "depth", "read", "write",
                       "mixed: read + write");
   const auto alone = [](const DiskFigure& figure) {
-    return fmt::format("{:>11}{:>11} / {}", bandwidth(figure.bytes_per_s), micros(figure.median_s),
-                       micros(figure.p99_s));
+    return fmt::format("{:>11}{:>11} / {:<9}", bandwidth(figure.bytes_per_s),
+                       micros(figure.median_s), micros(figure.p99_s));
   };
   for (const measure::DiskCell& cell : disk.cells)
     text += fmt::format("  {:<9}{:>5} {:>34} {:>34} {:>28}\n", bytes_text(cell.block_bytes),

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstring>
 #include <future>
 #include <map>
 #include <random>
@@ -84,8 +85,10 @@ class DiskMeasurement {
         arena_({.size_bytes = 2 * kDirectionBytes}) {
     // Drives may compress zeros.
     std::mt19937_64 random(1);
-    for (std::size_t at = 0; at < arena_.bytes().size(); ++at)
-      arena_.bytes()[at] = static_cast<std::byte>(random());
+    for (std::size_t at = 0; at < arena_.bytes().size(); at += sizeof(std::uint64_t)) {
+      const std::uint64_t bits = random();
+      std::memcpy(arena_.bytes().data() + at, &bits, sizeof bits);
+    }
     note(files_.warnings());
   }
 

@@ -1,5 +1,6 @@
 #include "src/measure/measure.hpp"
 
+#include <algorithm>
 #include <ctime>
 #include <fstream>
 
@@ -12,15 +13,16 @@
 namespace ebbtide::measure {
 namespace {
 
-// Of the time, for each section, with and without disks. Kernels have the most shapes.
-struct Shares {
+// Of the time, when each section ends, with and without disks. Kernels have the most shapes; what
+// one section takes too long the next ones have less.
+struct Ends {
   double compute;
   double memory;
   double copies;
   double disk;
 };
-constexpr Shares kWithDisk{0.5, 0.05, 0.1, 0.35};
-constexpr Shares kWithoutDisk{0.75, 0.1, 0.15, 0};
+constexpr Ends kWithDisk{0.5, 0.55, 0.65, 1};
+constexpr Ends kWithoutDisk{0.75, 0.85, 1, 1};
 
 std::string cpu_name() {
   std::ifstream file("/proc/cpuinfo");
@@ -45,9 +47,11 @@ std::string today() {
 Figures measure_machine(const MeasureOptions& options, const OnMeasuring& on_measuring,
                         const std::stop_token& stop) {
   check_directories(options.nvme_paths);
-  const Shares& shares = options.nvme_paths.empty() ? kWithoutDisk : kWithDisk;
-  const auto pace = [&](const char* section, double share) {
-    return Pace(section, share * options.time_limit_s, stop, on_measuring);
+  const Ends& ends = options.nvme_paths.empty() ? kWithoutDisk : kWithDisk;
+  const Clock::time_point start = Clock::now();
+  const auto pace = [&](const char* section, double end) {
+    const double seconds = end * options.time_limit_s - seconds_since(start);
+    return Pace(section, std::max(0.0, seconds), stop, on_measuring);
   };
   Figures figures{.cpu_name = cpu_name(),
                   .date = today(),
@@ -55,15 +59,15 @@ Figures measure_machine(const MeasureOptions& options, const OnMeasuring& on_mea
                   .memory_bytes = tiers::available_memory().size_bytes};
   {
     const auto kernels = kernels::make_cpu_kernels({.threads = options.threads});
-    Pace compute = pace("kernels", shares.compute);
+    Pace compute = pace("kernels", ends.compute);
     figures.compute = measure_compute(*kernels, compute);
-    Pace memory = pace("memory", shares.memory);
+    Pace memory = pace("memory", ends.memory);
     figures.memory = measure_memory(*kernels, options.threads, memory);
   }
-  Pace copies = pace("copies", shares.copies);
+  Pace copies = pace("copies", ends.copies);
   figures.copies = measure_copies(copies);
   if (options.nvme_paths.empty()) return figures;
-  Pace disk = pace("NVMe", shares.disk);
+  Pace disk = pace("NVMe", ends.disk);
   figures.disk = measure_disk(options.nvme_paths, disk);
   return figures;
 }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <sstream>
 
 #include "src/measure/disk.hpp"
 
@@ -97,6 +98,17 @@ TEST(MachineOf, NeverHasALinkThatIsFasterBothWays) {
   const MeasuredMachine measured = machine_of(given);
   EXPECT_EQ(measured.machine.link.both_ways_bytes_per_s, 7e9);
   EXPECT_NO_THROW(hardware::parse_machine(hardware::machine_text(measured.machine), "text"));
+}
+
+TEST(MachineOf, TakesNoCacheForMemory) {
+  Figures given = figures();
+  const Timing from_cache{1e5, 1e5 / 9e10 + kOverhead};
+  given.compute.ops.push_back({OpClass::kElementwise, "add", from_cache, from_cache});
+  EXPECT_EQ(machine_of(given).machine.device.elementwise.peak_fraction, 0.5);
+  std::erase_if(given.compute.ops, [](const OpFigure& figure) {
+    return figure.op_class == OpClass::kElementwise && figure.fp32.work > 1e5;
+  });
+  EXPECT_EQ(machine_of(given).machine.device.elementwise.peak_fraction, 1);
 }
 
 TEST(MachineOf, SaysThatADiskWasNotMeasured) {
