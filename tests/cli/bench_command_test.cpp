@@ -74,9 +74,12 @@ TEST_F(BenchCommand, ReplacesAFileOnlyWhenItIsTold) {
 }
 
 TEST_F(BenchCommand, RefusesAnOutputBeforeItMeasures) {
-  expect_refused({"bench", "--output", directory_ / "nowhere/machine.toml"}, {"--output", "errno"});
-  expect_refused({"bench", "--output", directory_.path()}, {"--output", "directory"});
-  expect_refused({"bench", "--output", ""}, {"--output"});
+  const auto to = [](const std::string& output) {
+    return Arguments{"bench", "--threads", "1", "--time-limit", "0.1", "--output", output};
+  };
+  expect_refused(to(directory_ / "nowhere/machine.toml"), {"--output", "errno"});
+  expect_refused(to(directory_.path()), {"--output", "directory"});
+  expect_refused(to(""), {"--output"});
 }
 
 TEST_F(BenchCommand, RefusesADriveThatIsNotThere) {
