@@ -13,18 +13,16 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
-#include <chrono>
-#include <condition_variable>
 #include <cstdio>
 #include <filesystem>
-#include <mutex>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
 
+#include "src/measure/disk_stream.hpp"
 #include "tiering/tiers/host_arena.hpp"
-#include "tiering/tiers/io_queue.hpp"
 #include "tiering/tiers/swap_files.hpp"
 
 namespace {
@@ -56,36 +54,24 @@ struct Settings {
 class Tier {
  public:
   explicit Tier(const Settings& settings)
-      : settings_(settings),
-        files_({.size_bytes = settings.file_bytes(), .directories = {settings.directory}}),
+      : files_({.size_bytes = settings.file_bytes(), .directories = {settings.directory}}),
         arena_({.size_bytes = places(settings) * settings.job_bytes(),
                 .huge_pages = settings.huge_pages}) {
     std::mt19937_64 random(1);
     for (std::size_t at = 0; at < arena_.bytes().size(); ++at)
       arena_.bytes()[at] = static_cast<std::byte>(random());
-    for (std::uint64_t place = 0; place < places(settings); ++place) free_.push_back(place);
-    queue_ = make_io_queue(settings.engine, files_,
-                           {.block_bytes = settings.block_bytes(),
-                            .depth = settings.depth,
-                            .registered = arena_.bytes()},
-                           [this](JobId place, const IoResult& result) { end(place, result); });
-    for (const auto& warnings : {files_.warnings(), queue_->warnings()})
+    stream_.emplace(files_, measure::DiskStreamOptions{.engine = settings.engine,
+                                                       .job_bytes = settings.job_bytes(),
+                                                       .block_bytes = settings.block_bytes(),
+                                                       .depth = settings.depth,
+                                                       .memory = arena_.bytes()});
+    for (const auto& warnings : {files_.warnings(), stream_->warnings()})
       for (const std::string& warning : warnings) fmt::print("note: {}\n", warning);
   }
 
   // Blocks. Returns bytes a second.
   double pass(IoDirection direction) {
-    const auto start = std::chrono::steady_clock::now();
-    for (std::uint64_t at = 0; at < files_.size_bytes(); at += settings_.job_bytes()) {
-      const std::uint64_t place = take_place();
-      const IoRequest request{at, arena_.bytes().data() + place * settings_.job_bytes(),
-                              std::min(settings_.job_bytes(), files_.size_bytes() - at)};
-      queue_->submit(place, direction, {&request, 1});
-    }
-    queue_->drain();
-    if (failure_.error) throw io_error(direction, failure_);
-    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-    return static_cast<double>(files_.size_bytes()) / seconds.count();
+    return stream_->run({.direction = direction, .end = files_.size_bytes()}, {}).bytes_per_s();
   }
 
  private:
@@ -93,28 +79,10 @@ class Tier {
   static std::uint64_t places(const Settings& settings) {
     return 4 + 2 * settings.depth * settings.block_bytes() / settings.job_bytes();
   }
-  std::uint64_t take_place() {
-    std::unique_lock lock(mutex_);
-    freed_.wait(lock, [this] { return !free_.empty(); });
-    const std::uint64_t place = free_.back();
-    free_.pop_back();
-    return place;
-  }
-  void end(JobId place, const IoResult& result) {
-    const std::lock_guard lock(mutex_);
-    if (result.error) failure_ = result;
-    free_.push_back(place);
-    freed_.notify_one();
-  }
 
-  const Settings settings_;
   SwapFiles files_;
   HostArena arena_;
-  std::mutex mutex_;
-  std::condition_variable freed_;
-  std::vector<std::uint64_t> free_;
-  IoResult failure_;
-  std::unique_ptr<IoQueue> queue_;
+  std::optional<measure::DiskStream> stream_;
 };
 
 // fio on a file of its own, which is gone with this.

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes docs/flags.md from `ebbtide train --help`, or checks that it still says the same.
+"""Writes docs/flags.md from the help of each subcommand, or checks that it still says the same.
 
     flags_page.py EBBTIDE             writes docs/flags.md
     flags_page.py --check EBBTIDE     status 1 if flags, their order or a default differ
@@ -13,10 +13,14 @@ import subprocess
 import sys
 
 PAGE = pathlib.Path(__file__).resolve().parents[1] / "docs" / "flags.md"
-TEXT = """# Flags of `ebbtide train`
+SUBCOMMANDS = ["train", "bench"]
+HEAD = """# Flags
 
-Made by `scripts/flags_page.py` from `ebbtide train --help`. Sizes take KiB, MiB and GiB, and are
-bytes without; counts take K and M, of 1024.
+Made by `scripts/flags_page.py` from the help of each subcommand. Sizes take KiB, MiB and GiB, and
+are bytes without; counts take K and M, of 1024.
+"""
+SECTION = """
+## `ebbtide {name}`
 
 ```
 {help}
@@ -24,9 +28,14 @@ bytes without; counts take K and M, of 1024.
 """
 
 
-def help_text(program):
-    shown = subprocess.run([program, "train", "--help"], check=True, capture_output=True, text=True)
+def help_text(program, name):
+    shown = subprocess.run([program, name, "--help"], check=True, capture_output=True, text=True)
     return "\n".join(line.rstrip() for line in shown.stdout.strip().splitlines())
+
+
+def page_text(program):
+    sections = [SECTION.format(name=name, help=help_text(program, name)) for name in SUBCOMMANDS]
+    return HEAD + "".join(sections)
 
 
 def facts(text):
@@ -35,7 +44,7 @@ def facts(text):
 
 
 def differences(page, shown):
-    in_page, in_help = facts(page.partition("```")[2]), facts(shown)
+    in_page, in_help = facts(page), facts(shown)
     if in_page == in_help:
         return []
     only_page = [fact for fact in in_page if fact not in in_help]
@@ -46,9 +55,9 @@ def differences(page, shown):
 def main(arguments):
     check = arguments[:1] == ["--check"]
     (program,) = arguments[check:]
-    shown = help_text(program)
+    shown = page_text(program)
     if not check:
-        PAGE.write_text(TEXT.format(help=shown))
+        PAGE.write_text(shown)
         return 0
     found = differences(PAGE.read_text(), shown)
     for line in found:

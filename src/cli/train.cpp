@@ -9,6 +9,7 @@
 
 #include "ebbtide/error.hpp"
 #include "src/cli/command.hpp"
+#include "src/cli/parse.hpp"
 #include "src/cli/signals.hpp"
 #include "src/cli/train_flags.hpp"
 #include "src/hardware/known_machines.hpp"
@@ -139,23 +140,6 @@ HardwareModel hardware_named(const std::string& name, DType dtype) {
   } catch (const Error& error) {
     throw Error(Errc::kBadUsage, fmt::format("--hardware: {}", error.what()));
   }
-}
-
-// Nothing when help was asked for and printed.
-enum class Parsed : std::uint8_t { kRun, kHelpShown };
-
-Parsed parse(CLI::App& app, Arguments arguments) {
-  // CLI11 takes the arguments last first.
-  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
-  try {
-    app.parse(std::move(reversed));
-  } catch (const CLI::CallForHelp&) {
-    fmt::print("{}", app.help());
-    return Parsed::kHelpShown;
-  } catch (const CLI::ParseError& error) {
-    throw Error(Errc::kBadUsage, fmt::format("{}; see ebbtide train --help", error.what()));
-  }
-  return Parsed::kRun;
 }
 
 }  // namespace

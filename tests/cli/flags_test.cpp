@@ -123,7 +123,7 @@ TEST(Program, PrintsItsVersionAndHelp) {
 }
 
 TEST(Program, RefusesSubcommandsThatItLacks) {
-  for (const char* name : {"plan", "profile", "tune", "bench", "doctor"}) {
+  for (const char* name : {"plan", "profile", "tune", "doctor"}) {
     const Outcome outcome = run({name});
     EXPECT_EQ(outcome.status, 2);
     EXPECT_NE(outcome.err.find("not available in this version"), std::string::npos);

@@ -13,6 +13,7 @@ FILES = [
     "tiering/plan/planner.hpp",
     "src/device/cpu/arena.hpp",
     "src/hardware/machine.hpp",
+    "src/measure/fit.hpp",
     "src/model/llama.hpp",
     "src/report/bill.hpp",
     "src/train/loop.hpp",
@@ -48,6 +49,9 @@ class IncludeArrows(unittest.TestCase):
             ("src/train/loop.hpp", '"src/model/llama.hpp"'),
             ("src/cli/main.cpp", '"src/train/loop.hpp"'),
             ("src/cli/main.cpp", '"src/hardware/machine.hpp"'),
+            ("src/cli/main.cpp", '"src/measure/fit.hpp"'),
+            ("src/measure/fit.hpp", '"src/hardware/machine.hpp"'),
+            ("src/measure/fit.hpp", '"kernels/kernels.hpp"'),
             ("src/cli/main.cpp", '"flags.hpp"'),
             ("src/report/bill.hpp", '"ebbtide/plan.hpp"'),
             ("include/ebbtide/plan.hpp", "<vector>"),
@@ -70,6 +74,9 @@ class IncludeArrows(unittest.TestCase):
             ("src/hardware/machine.hpp", '"src/model/llama.hpp"'),
             ("src/hardware/machine.hpp", '"tiering/plan/planner.hpp"'),
             ("src/train/loop.hpp", '"src/hardware/machine.hpp"'),
+            ("src/train/loop.hpp", '"src/measure/fit.hpp"'),
+            ("src/hardware/machine.hpp", '"src/measure/fit.hpp"'),
+            ("src/measure/fit.hpp", '"src/model/llama.hpp"'),
             ("src/train/loop.hpp", '"src/cli/flags.hpp"'),
         ]:
             with self.subTest(name=name, include=include):

@@ -1,0 +1,174 @@
+// `ebbtide bench`: measures this machine, prints a table and writes a hardware file.
+#include <fmt/format.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <mutex>
+#include <stop_token>
+#include <string>
+
+#include "ebbtide/error.hpp"
+#include "src/cli/bench_table.hpp"
+#include "src/cli/command.hpp"
+#include "src/cli/flags.hpp"
+#include "src/cli/parse.hpp"
+#include "src/cli/signals.hpp"
+#include "src/measure/machine_of.hpp"
+#include "src/measure/measure.hpp"
+#include "src/report/progress.hpp"
+
+namespace ebbtide::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+enum class Overwrite : std::uint8_t { kRefuse, kReplace };
+
+struct BenchOptions {
+  std::int64_t threads = 0;  // 0: every CPU that this process may use
+  double time_limit_s = 60;
+  std::vector<fs::path> nvme_paths;
+  fs::path output = "hardware.toml";
+  Overwrite overwrite = Overwrite::kRefuse;
+};
+
+void add_bench_flags(CLI::App& app, BenchOptions& options) {
+  Flags flags(app);
+  flags.path({"--output", "FILE", "hardware file to write", "hardware.toml"}, options.output);
+  flags.enable({"--force", "", "replace the file if it is there", "off"}, options.overwrite,
+               Overwrite::kReplace);
+  flags.paths(
+      {"--nvme-path", "DIR...",
+       "directories on the drives to measure, with swap files of at most 1 GiB together that "
+       "are written many times; repeatable",
+       "drives are not measured"},
+      options.nvme_paths);
+  flags.number({"--time-limit", "SECONDS",
+                "about how long to measure; each figure is taken once whatever it says", "60"},
+               options.time_limit_s, {.least = 0.1, .most = 86400});
+  flags.count({"--threads", "N", "threads that compute", "every CPU this process may use"},
+              options.threads, {.least = 1, .most = 4096});
+}
+
+int threads_of(const BenchOptions& options) {
+  if (options.threads > 0) return static_cast<int>(options.threads);
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof(set), &set) != 0) return 1;
+  return std::max(1, CPU_COUNT(&set));
+}
+
+// Before a minute of measuring, not after it. Throws Error(kBadUsage).
+void check_output(const BenchOptions& options) {
+  const fs::path& path = options.output;
+  const auto refuse = [&](const std::string& why) {
+    throw Error(Errc::kBadUsage, fmt::format("--output {}: {}", path.string(), why));
+  };
+  const auto refuse_errno = [&](const char* advice) {
+    refuse(fmt::format("{} (errno {}); {}", std::generic_category().message(errno), errno, advice));
+  };
+  std::error_code ignored;
+  if (fs::is_directory(path, ignored)) refuse("is a directory; name a file in it");
+  if (fs::exists(path, ignored)) {
+    if (options.overwrite == Overwrite::kRefuse)
+      refuse("is there already; give --force to replace it, or another name");
+    if (access(path.c_str(), W_OK) != 0) refuse_errno("name a file that this user may write");
+    return;
+  }
+  const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  if (access(folder.c_str(), W_OK | X_OK) != 0)
+    refuse_errno("name a file in a directory that is there and that this user may write");
+}
+
+// On a terminal one line that changes, else one line a section.
+class MeasuringLine {
+ public:
+  explicit MeasuringLine(std::FILE* stream)
+      : stream_(stream), style_(report::progress_style(stream)) {}
+
+  void show(const std::string& section, const std::string& what) {
+    if (style_ == report::ProgressStyle::kLive) {
+      fmt::print(stream_, "\r\x1b[Kmeasuring {}: {}", section, what);
+      is_open_ = true;
+    } else if (section != section_) {
+      fmt::print(stream_, "measuring {}\n", section);
+    }
+    section_ = section;
+    std::fflush(stream_);
+  }
+  void finish() {
+    if (is_open_) fmt::print(stream_, "\r\x1b[K");
+    is_open_ = false;
+    std::fflush(stream_);
+  }
+
+ private:
+  std::FILE* stream_;
+  report::ProgressStyle style_;
+  std::string section_;
+  bool is_open_ = false;
+};
+
+// A stop, and the signal that asked for it.
+class SignalStop {
+ public:
+  void request(const std::string& signal) {
+    const std::lock_guard lock(mutex_);
+    if (signal_.empty()) signal_ = signal;
+    stop_.request_stop();
+  }
+  std::stop_token token() const { return stop_.get_token(); }
+  std::string signal() const {
+    const std::lock_guard lock(mutex_);
+    return signal_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::string signal_;  // guarded by mutex_
+  std::stop_source stop_;
+};
+
+measure::Figures measure_with_progress(const BenchOptions& options, const SignalStop& stop) {
+  MeasuringLine line(stdout);
+  const auto show = [&](const std::string& section, const std::string& what) {
+    line.show(section, what);
+  };
+  try {
+    measure::Figures figures = measure::measure_machine({.threads = threads_of(options),
+                                                         .time_limit_s = options.time_limit_s,
+                                                         .nvme_paths = options.nvme_paths},
+                                                        show, stop.token());
+    line.finish();
+    return figures;
+  } catch (const Error& error) {
+    line.finish();
+    if (error.code() != make_error_code(Errc::kCancelled)) throw;
+    throw Error(Errc::kCancelled,
+                fmt::format("cancelled by {}; no file was written", stop.signal()));
+  }
+}
+
+}  // namespace
+
+int bench_command(Arguments arguments) {
+  BenchOptions options;
+  CLI::App app("Measures this machine and writes a hardware file.", "ebbtide bench");
+  add_bench_flags(app, options);
+  if (parse(app, arguments) == Parsed::kHelpShown) return 0;
+  check_output(options);
+
+  SignalStop stop;
+  const SignalWatcher watcher([&stop](const std::string& signal) { stop.request(signal); });
+  const measure::Figures figures = measure_with_progress(options, stop);
+  const measure::MeasuredMachine measured = measure::machine_of(figures);
+  fmt::print("{}", table_text(figures, measured.machine));
+  hardware::write_machine_file(options.output, measured.machine, measured.sources);
+  fmt::print("\nwrote {}; use it with --hardware {}\n", options.output.string(),
+             options.output.string());
+  return 0;
+}
+
+}  // namespace ebbtide::cli
