@@ -101,23 +101,6 @@ std::vector<TaskRef> by_start(const Plan& plan, const Timeline& timeline) {
   return order;
 }
 
-struct Ends {
-  Tier from = Tier::kDevice;
-  Tier to = Tier::kHost;
-};
-Ends ends(Lane lane) {
-  switch (lane) {
-    case Lane::kH2d:
-      return {Tier::kHost, Tier::kDevice};
-    case Lane::kNvmeWrite:
-      return {Tier::kHost, Tier::kNvme};
-    case Lane::kNvmeRead:
-      return {Tier::kNvme, Tier::kHost};
-    default:
-      return {Tier::kDevice, Tier::kHost};
-  }
-}
-
 class Walk {
  public:
   Walk(const Program& program, const Plan& plan)
@@ -128,8 +111,7 @@ class Walk {
 
   void visit(Lane lane, const Task& task, const Interval& when) {
     if (task.kind() == TaskKind::kOp) return visit_op(task.first, when);
-    const Ends tiers =
-        task.kind() == TaskKind::kMove ? Ends{Tier::kDevice, Tier::kDevice} : ends(lane);
+    const Route tiers = route(lane);
     for (const Segment& segment : plan_.segments_of(task)) {
       stays_[index(tiers.from)].touch(segment.from, when);
       stays_[index(tiers.to)].begin(segment.to, segment.value, when);
@@ -139,7 +121,7 @@ class Walk {
 
  private:
   void visit_op(OpId op, const Interval& when) {
-    const Tier tier = program_.place(op) == Place::kDevice ? Tier::kDevice : Tier::kHost;
+    const Tier tier = program_.operand_tier(op);
     std::uint32_t use = program_.op(op).uses_begin;
     for (const Use& operand : program_.uses(op)) {
       const std::uint64_t address = plan_.operand_address(use++);

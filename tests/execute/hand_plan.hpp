@@ -30,7 +30,7 @@ class HandPlan {
     std::uint32_t use = program_.op(id).uses_begin;
     for (const std::uint64_t address : addresses) {
       const Use& of = program_.uses(id)[use - program_.op(id).uses_begin];
-      const Tier tier = program_.place(id) == Place::kDevice ? Tier::kDevice : Tier::kHost;
+      const Tier tier = program_.operand_tier(id);
       plan_.operand_units[use++] = static_cast<std::uint32_t>(address / kDeviceAlignment);
       span(tier, address, of.value);
     }

@@ -6,7 +6,6 @@
 #include <tuple>
 
 #include "tiering/execute/plan_order.hpp"
-#include "tiering/execute/route.hpp"
 
 namespace ebbtide::execute {
 namespace {
@@ -108,7 +107,7 @@ void Replay::visit(TaskAt at) {
 }
 
 void Replay::visit_op(TaskAt at, OpId id) {
-  const Tier tier = program_.place(id) == Place::kDevice ? Tier::kDevice : Tier::kHost;
+  const Tier tier = program_.operand_tier(id);
   const std::span<const Use> uses = program_.uses(id);
   for (std::uint32_t i = 0; i < uses.size(); ++i) {
     const std::uint64_t address = plan_.operand_address(program_.op(id).uses_begin + i);

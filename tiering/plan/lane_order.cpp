@@ -18,10 +18,6 @@ constexpr std::array kLanes{Lane::kCompute,   Lane::kD2h,      Lane::kH2d,
 // A bucket takes at least this many latencies of its lane, which then cost a hundredth.
 constexpr double kLatenciesABucket = 100;
 
-bool is_transfer_lane(Lane lane) {
-  return lane != Lane::kCompute && lane != Lane::kHostCompute;
-}
-
 struct Ready {
   std::uint32_t needed = 0;
   NodeId node = 0;
@@ -107,7 +103,7 @@ class Walk {
 
   void make_ready(NodeId node) {
     const Lane lane = graph_.lane(node);
-    if (!is_transfer_lane(lane)) return;
+    if (!is_transfer(lane)) return;
     const Transfer& transfer = graph_.transfer(node);
     state(lane).ready.push(
         {transfer.needed_by != kNone ? transfer.needed_by : transfer.position, node});
@@ -115,7 +111,7 @@ class Walk {
 
   void start_all() {
     for (const Lane lane : kLanes) {
-      if (is_transfer_lane(lane))
+      if (is_transfer(lane))
         while (state(lane).in_flight < order_.width[index(lane)] && !state(lane).ready.empty())
           start_transfer(lane);
       else if (state(lane).in_flight == 0)

@@ -129,8 +129,6 @@ class Residency {
   void add_reader(Touches& touches, NodeId node);
   double seconds_to_lose(const State& state, std::uint64_t bytes) const;
 
-  Lane up_lane() const;
-  Lane down_lane() const;
   bool stays_in_tier(const Value& value) const;
   bool leaves_at_once(const Use& use) const;
   bool goes_far(ValueId value) const;  // by the host arena to NVMe
