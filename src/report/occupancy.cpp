@@ -79,22 +79,17 @@ class TierStays {
   std::vector<Event> events_;
 };
 
-struct TaskRef {
-  Lane lane = Lane::kCompute;
-  std::uint32_t at = 0;
-};
-
 // All tasks by simulated start; the end breaks ties, so that a task of no length comes first.
-std::vector<TaskRef> by_start(const Plan& plan, const Timeline& timeline) {
-  std::vector<TaskRef> order;
+std::vector<TaskAt> by_start(const Plan& plan, const Timeline& timeline) {
+  std::vector<TaskAt> order;
   for (std::size_t lane = 0; lane < kLaneCount; ++lane) {
     for (std::uint32_t at = 0; at < plan.tasks[lane].size(); ++at)
       order.push_back({static_cast<Lane>(lane), at});
   }
-  const auto when = [&timeline](const TaskRef& task) -> const Interval& {
-    return timeline.tasks[index(task.lane)][task.at];
+  const auto when = [&timeline](const TaskAt& task) -> const Interval& {
+    return timeline.tasks[index(task.lane)][task.index];
   };
-  std::stable_sort(order.begin(), order.end(), [&when](const TaskRef& a, const TaskRef& b) {
+  std::stable_sort(order.begin(), order.end(), [&when](const TaskAt& a, const TaskAt& b) {
     if (when(a).start_s != when(b).start_s) return when(a).start_s < when(b).start_s;
     return when(a).end_s < when(b).end_s;
   });
@@ -142,9 +137,8 @@ class Walk {
 PerTier<BytesByKind> fullest_moment(const Program& program, const Plan& plan,
                                     const Timeline& timeline) {
   Walk walk(program, plan);
-  for (const TaskRef& task : by_start(plan, timeline))
-    walk.visit(task.lane, plan.tasks[index(task.lane)][task.at],
-               timeline.tasks[index(task.lane)][task.at]);
+  for (const TaskAt& task : by_start(plan, timeline))
+    walk.visit(task.lane, plan.task(task), timeline.tasks[index(task.lane)][task.index]);
   return {walk.fullest(Tier::kDevice), walk.fullest(Tier::kHost), walk.fullest(Tier::kNvme)};
 }
 

@@ -31,7 +31,7 @@ using LeastFirst = std::priority_queue<T, std::vector<T>, std::greater<T>>;
 struct Completion {
   double at_s = 0;
   std::uint64_t sequence = 0;
-  TaskPlace place;
+  TaskAt place;
   bool operator>(const Completion& other) const {
     return at_s != other.at_s ? at_s > other.at_s : sequence > other.sequence;
   }
@@ -168,16 +168,16 @@ class Walk {
 
   void begin_task(Lane lane, LaneTask task, double end_s) {
     auto& tasks = order_.tasks[index(lane)];
-    const TaskPlace place{lane, static_cast<std::uint32_t>(tasks.size())};
+    const TaskAt place{lane, static_cast<std::uint32_t>(tasks.size())};
     tasks.push_back(task);
     order_.started.push_back(place);
     ++state(lane).in_flight;
     events_.push({end_s, sequence_++, place});
   }
 
-  void complete(TaskPlace place) {
+  void complete(TaskAt place) {
     --state(place.lane).in_flight;
-    const LaneTask& task = order_.tasks[index(place.lane)][place.task];
+    const LaneTask& task = order_.tasks[index(place.lane)][place.index];
     for (std::uint32_t i = 0; i < task.count; ++i) {
       const NodeId node = order_.members[task.first + i];
       order_.place_of[node] = place;

@@ -88,7 +88,7 @@ class Content {
   }
 
   void step(TaskAt at) {
-    const Task& task = plan_.tasks[index(at.lane)][at.index];
+    const Task& task = plan_.task(at);
     const Clock& known = clocks_.at_start(at);
     switch (task.kind()) {
       case TaskKind::kOp:
@@ -234,8 +234,7 @@ class Content {
       for (std::uint32_t i = walked_[lane]; i < count; ++i) {
         const TaskAt at{static_cast<Lane>(lane), i};
         if (clocks_.at_start(at).covers(finish_of(touch.task))) break;
-        const bool is_itself = at.lane == touch.task.lane && at.index == touch.task.index;
-        if (!is_itself && puts(at, touch)) return at;
+        if (at != touch.task && puts(at, touch)) return at;
       }
     }
     return std::nullopt;
@@ -243,7 +242,7 @@ class Content {
 
   bool puts(TaskAt at, const Touch& touch) const {
     if (route(at.lane).to != touch.tier) return false;
-    const Task& task = plan_.tasks[index(at.lane)][at.index];
+    const Task& task = plan_.task(at);
     if (task.kind() != TaskKind::kOp)
       return std::ranges::any_of(plan_.segments_of(task), [&](const Segment& segment) {
         return segment.value == touch.value && segment.to == touch.address;

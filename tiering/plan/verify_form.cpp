@@ -68,7 +68,7 @@ class Form {
     }
   }
 
-  const Task& task(TaskAt at) const { return plan_.tasks[index(at.lane)][at.index]; }
+  const Task& task(TaskAt at) const { return plan_.task(at); }
 
   void check_waits(TaskAt at) const {
     const Task& it = task(at);
