@@ -55,6 +55,14 @@ struct Task {
   TaskKind kind() const { return static_cast<TaskKind>(kind_bits); }
 };
 
+// A task by its place in a plan.
+struct TaskAt {
+  Lane lane = Lane::kCompute;
+  std::uint32_t index = 0;  // in Plan::tasks of the lane
+
+  bool operator==(const TaskAt&) const = default;
+};
+
 struct Budgets {
   std::uint64_t device_bytes = 0;
   std::uint64_t host_bytes = 0;
@@ -95,6 +103,7 @@ struct Plan {
   // Seconds that the planner expects the step to take.
   double expected_seconds = 0;
 
+  const Task& task(TaskAt at) const { return tasks[index(at.lane)][at.index]; }
   std::span<const Wait> waits_of(const Task& task) const {
     return {waits.data() + task.waits_begin, task.wait_count};
   }

@@ -173,6 +173,10 @@ class Program {
   const ValueKind& kind(KindId id) const { return kinds_[id]; }
   const Kernel& kernel(KernelId id) const { return kernels_[id]; }
   Place place(OpId id) const { return kernels_[ops_[id].kernel].place; }
+  // Where the op's operands are while it runs.
+  Tier operand_tier(OpId id) const {
+    return place(id) == Place::kDevice ? Tier::kDevice : Tier::kHost;
+  }
   std::span<const Use> uses(OpId id) const {
     return {uses_.data() + ops_[id].uses_begin, ops_[id].use_count};
   }

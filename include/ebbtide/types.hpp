@@ -28,6 +28,34 @@ inline constexpr std::size_t kLaneCount = 7;
 template <typename T>
 using PerLane = std::array<T, kLaneCount>;
 
+// The tiers that a lane's segments leave and reach; where a lane runs ops, both are the tier of
+// their operands.
+struct Route {
+  Tier from = Tier::kDevice;
+  Tier to = Tier::kDevice;
+};
+constexpr Route route(Lane lane) {
+  switch (lane) {
+    case Lane::kD2h:
+      return {Tier::kDevice, Tier::kHost};
+    case Lane::kH2d:
+      return {Tier::kHost, Tier::kDevice};
+    case Lane::kNvmeWrite:
+      return {Tier::kHost, Tier::kNvme};
+    case Lane::kNvmeRead:
+      return {Tier::kNvme, Tier::kHost};
+    case Lane::kHostCompute:
+      return {Tier::kHost, Tier::kHost};
+    case Lane::kCompute:
+    case Lane::kComm:
+      break;
+  }
+  return {Tier::kDevice, Tier::kDevice};
+}
+constexpr bool is_transfer(Lane lane) {
+  return route(lane).from != route(lane).to;
+}
+
 enum class DType : std::uint8_t { kF32, kBf16, kF64, kU32, kU8 };
 
 // Every device address is a multiple of kDeviceAlignment; every host-arena and swap address is a

@@ -1,5 +1,5 @@
 // y = a + b.
-#include "kernels/cpu/element.hpp"
+#include "kernels/cpu/elementwise.hpp"
 #include "kernels/cpu/ops.hpp"
 
 namespace ebbtide::kernels::cpu {
@@ -18,13 +18,10 @@ void add_block(const T* a, const T* b, T* y, std::int64_t count) {
 void run(const Add& op, Team& team) {
   check_same_shape(op.b, op.a);
   check_same_shape(op.y, op.a);
-  const std::int64_t count = op.a.rows * op.a.cols;
   with_element(op.a.dtype, [&](auto element) {
     using T = decltype(element);
-    team.for_each_block(block_count(count, kBlock), [&](std::int64_t i, int) {
-      const Range range = block_range(i, kBlock, count);
-      const std::int64_t at = range.begin;
-      add_block(data<T>(op.a) + at, data<T>(op.b) + at, data<T>(op.y) + at, range.size());
+    for_each_stretch(team, op.a, kBlock, [&](std::int64_t at, std::int64_t count) {
+      add_block(data<T>(op.a) + at, data<T>(op.b) + at, data<T>(op.y) + at, count);
     });
   });
 }

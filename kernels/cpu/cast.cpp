@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "kernels/cpu/element.hpp"
+#include "kernels/cpu/elementwise.hpp"
 #include "kernels/cpu/ops.hpp"
 
 namespace ebbtide::kernels::cpu {
@@ -16,29 +16,23 @@ void convert(const From* x, To* y, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) y[i] = from_float<To>(to_float(x[i]));
 }
 
-void copy(const Cast& op, Range range) {
+void copy(const Cast& op, std::int64_t at, std::int64_t count) {
   const auto bytes = static_cast<std::int64_t>(dtype_bytes(op.x.dtype));
-  std::memcpy(data<std::byte>(op.y) + range.begin * bytes,
-              data<std::byte>(op.x) + range.begin * bytes,
-              static_cast<std::size_t>(range.size() * bytes));
+  std::memcpy(data<std::byte>(op.y) + at * bytes, data<std::byte>(op.x) + at * bytes,
+              static_cast<std::size_t>(count * bytes));
 }
 
 }  // namespace
 
 void run(const Cast& op, Team& team) {
   check_shape(op.y, op.x.rows, op.x.cols, op.y.dtype);
-  const std::int64_t count = op.x.rows * op.x.cols;
-  if (op.x.dtype == op.y.dtype) {
-    team.for_each_block(block_count(count, kBlock),
-                        [&](std::int64_t i, int) { copy(op, block_range(i, kBlock, count)); });
-    return;
-  }
+  if (op.x.dtype == op.y.dtype)
+    return for_each_stretch(team, op.x, kBlock,
+                            [&](std::int64_t at, std::int64_t count) { copy(op, at, count); });
   with_element(op.x.dtype, [&](auto from) {
     with_element(op.y.dtype, [&](auto to) {
-      team.for_each_block(block_count(count, kBlock), [&](std::int64_t i, int) {
-        const Range range = block_range(i, kBlock, count);
-        convert(data<decltype(from)>(op.x) + range.begin, data<decltype(to)>(op.y) + range.begin,
-                range.size());
+      for_each_stretch(team, op.x, kBlock, [&](std::int64_t at, std::int64_t count) {
+        convert(data<decltype(from)>(op.x) + at, data<decltype(to)>(op.y) + at, count);
       });
     });
   });

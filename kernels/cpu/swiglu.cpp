@@ -1,6 +1,6 @@
 // act = silu(gate) * up with silu(g) = g s, s = sigmoid(g).
 // Backward: dup = dact g s; dgate = dact up s (1 + g (1 - s)).
-#include "kernels/cpu/element.hpp"
+#include "kernels/cpu/elementwise.hpp"
 #include "kernels/cpu/exponential.hpp"
 #include "kernels/cpu/ops.hpp"
 
@@ -37,13 +37,10 @@ void backward_block(const T* gate, const T* up, const T* dact, T* dgate, T* dup,
 void run(const SwigluForward& op, Team& team) {
   check_same_shape(op.up, op.gate);
   check_same_shape(op.act, op.gate);
-  const std::int64_t count = op.gate.rows * op.gate.cols;
   with_element(op.gate.dtype, [&](auto element) {
     using T = decltype(element);
-    team.for_each_block(block_count(count, kBlock), [&](std::int64_t i, int) {
-      const Range range = block_range(i, kBlock, count);
-      const std::int64_t at = range.begin;
-      forward_block(data<T>(op.gate) + at, data<T>(op.up) + at, data<T>(op.act) + at, range.size());
+    for_each_stretch(team, op.gate, kBlock, [&](std::int64_t at, std::int64_t count) {
+      forward_block(data<T>(op.gate) + at, data<T>(op.up) + at, data<T>(op.act) + at, count);
     });
   });
 }
@@ -52,14 +49,11 @@ void run(const SwigluBackward& op, Team& team) {
   for (const ConstTensor& t : {op.up, op.dact}) check_same_shape(t, op.gate);
   check_same_shape(op.dgate, op.gate);
   check_same_shape(op.dup, op.gate);
-  const std::int64_t count = op.gate.rows * op.gate.cols;
   with_element(op.gate.dtype, [&](auto element) {
     using T = decltype(element);
-    team.for_each_block(block_count(count, kBlock), [&](std::int64_t i, int) {
-      const Range range = block_range(i, kBlock, count);
-      const std::int64_t at = range.begin;
+    for_each_stretch(team, op.gate, kBlock, [&](std::int64_t at, std::int64_t count) {
       backward_block(data<T>(op.gate) + at, data<T>(op.up) + at, data<T>(op.dact) + at,
-                     data<T>(op.dgate) + at, data<T>(op.dup) + at, range.size());
+                     data<T>(op.dgate) + at, data<T>(op.dup) + at, count);
     });
   });
 }

@@ -79,43 +79,21 @@ class TierStays {
   std::vector<Event> events_;
 };
 
-struct TaskRef {
-  Lane lane = Lane::kCompute;
-  std::uint32_t at = 0;
-};
-
 // All tasks by simulated start; the end breaks ties, so that a task of no length comes first.
-std::vector<TaskRef> by_start(const Plan& plan, const Timeline& timeline) {
-  std::vector<TaskRef> order;
+std::vector<TaskAt> by_start(const Plan& plan, const Timeline& timeline) {
+  std::vector<TaskAt> order;
   for (std::size_t lane = 0; lane < kLaneCount; ++lane) {
     for (std::uint32_t at = 0; at < plan.tasks[lane].size(); ++at)
       order.push_back({static_cast<Lane>(lane), at});
   }
-  const auto when = [&timeline](const TaskRef& task) -> const Interval& {
-    return timeline.tasks[index(task.lane)][task.at];
+  const auto when = [&timeline](const TaskAt& task) -> const Interval& {
+    return timeline.tasks[index(task.lane)][task.index];
   };
-  std::stable_sort(order.begin(), order.end(), [&when](const TaskRef& a, const TaskRef& b) {
+  std::stable_sort(order.begin(), order.end(), [&when](const TaskAt& a, const TaskAt& b) {
     if (when(a).start_s != when(b).start_s) return when(a).start_s < when(b).start_s;
     return when(a).end_s < when(b).end_s;
   });
   return order;
-}
-
-struct Ends {
-  Tier from = Tier::kDevice;
-  Tier to = Tier::kHost;
-};
-Ends ends(Lane lane) {
-  switch (lane) {
-    case Lane::kH2d:
-      return {Tier::kHost, Tier::kDevice};
-    case Lane::kNvmeWrite:
-      return {Tier::kHost, Tier::kNvme};
-    case Lane::kNvmeRead:
-      return {Tier::kNvme, Tier::kHost};
-    default:
-      return {Tier::kDevice, Tier::kHost};
-  }
 }
 
 class Walk {
@@ -128,8 +106,7 @@ class Walk {
 
   void visit(Lane lane, const Task& task, const Interval& when) {
     if (task.kind() == TaskKind::kOp) return visit_op(task.first, when);
-    const Ends tiers =
-        task.kind() == TaskKind::kMove ? Ends{Tier::kDevice, Tier::kDevice} : ends(lane);
+    const Route tiers = route(lane);
     for (const Segment& segment : plan_.segments_of(task)) {
       stays_[index(tiers.from)].touch(segment.from, when);
       stays_[index(tiers.to)].begin(segment.to, segment.value, when);
@@ -139,7 +116,7 @@ class Walk {
 
  private:
   void visit_op(OpId op, const Interval& when) {
-    const Tier tier = program_.place(op) == Place::kDevice ? Tier::kDevice : Tier::kHost;
+    const Tier tier = program_.operand_tier(op);
     std::uint32_t use = program_.op(op).uses_begin;
     for (const Use& operand : program_.uses(op)) {
       const std::uint64_t address = plan_.operand_address(use++);
@@ -160,9 +137,8 @@ class Walk {
 PerTier<BytesByKind> fullest_moment(const Program& program, const Plan& plan,
                                     const Timeline& timeline) {
   Walk walk(program, plan);
-  for (const TaskRef& task : by_start(plan, timeline))
-    walk.visit(task.lane, plan.tasks[index(task.lane)][task.at],
-               timeline.tasks[index(task.lane)][task.at]);
+  for (const TaskAt& task : by_start(plan, timeline))
+    walk.visit(task.lane, plan.task(task), timeline.tasks[index(task.lane)][task.index]);
   return {walk.fullest(Tier::kDevice), walk.fullest(Tier::kHost), walk.fullest(Tier::kNvme)};
 }
 

@@ -4,20 +4,19 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "ebbtide/error.hpp"
 #include "src/train/placement.hpp"
+#include "src/train/resolve_options.hpp"
 
 namespace ebbtide::train {
 namespace {
 
 using model::ActivationMode;
 
-constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
 constexpr std::array kTiers{Tier::kDevice, Tier::kHost, Tier::kNvme};
 // More than any machine has, with room to add.
 constexpr std::uint64_t kUnlimitedBytes = std::uint64_t{1} << 60;
@@ -100,46 +99,6 @@ std::vector<model::ActivationPolicy> policies_for(const model::StatePlacement& p
     return {{.mode = ActivationMode::kKeep, .saved_fraction = 1.0, .reach = Reach::kDevice}};
   return policies_to_try(options.planning);
 }
-
-}  // namespace
-
-model::StepShape resolve_shape(const model::ModelConfig& config, const TrainOptions& options) {
-  const RunShape& run = options.run;
-  model::StepShape shape{.seq_len = run.seq_len, .dtype = run.dtype};
-  const std::int64_t asked = options.planning.chunk_tokens.value_or(
-      model::auto_chunk_tokens(config, run.seq_len, run.dtype));
-  shape.chunk_tokens = std::min(asked, run.seq_len);
-  shape.attention_group =
-      options.planning.attention_group.value_or(model::auto_attention_group(config, shape));
-  return shape;
-}
-
-std::vector<model::ActivationPolicy> policies_to_try(const PlanningOptions& options) {
-  const Reach reach = options.activation_reach;
-  const auto policy = [reach](ActivationMode mode, double fraction) {
-    const bool stays = mode == ActivationMode::kKeep;
-    return model::ActivationPolicy{mode, fraction, stays ? Reach::kDevice : reach};
-  };
-  if (options.activations == ActivationMode::kRecompute)
-    return {policy(options.activations, options.saved_fraction.value_or(0.0))};
-  if (options.activations != ActivationMode::kAuto || options.saved_fraction)
-    return {policy(options.activations, options.saved_fraction.value_or(1.0))};
-  std::vector<model::ActivationPolicy> policies;
-  for (const double fraction : {1.0, 0.75, 0.5, 0.25, 0.0})
-    policies.push_back(policy(ActivationMode::kAuto, fraction));
-  return policies;
-}
-
-PlanOptions plan_options(const TrainOptions& options) {
-  PlanOptions plan;
-  if (options.planning.prefetch_chunk_steps)
-    plan.prefetch_chunk_steps = static_cast<std::uint32_t>(*options.planning.prefetch_chunk_steps);
-  plan.bucket_bytes = options.planning.bucket_bytes;
-  plan.resident_limit_bytes = {options.memory.max_live_parameter_bytes.value_or(kNoLimit)};
-  return plan;
-}
-
-namespace {
 
 // The first policy of a placement under which a whole step fits; nothing, and why, where none does.
 std::optional<StepPlans> plan_placement(ProgramRecipe recipe, const TrainOptions& options,

@@ -1,7 +1,8 @@
-// Turns what a run is asked to do, and the budgets, into plans: resolves every "auto".
+// Turns what a run is asked to do, and the budgets, into plans: tries placements and activation
+// policies until a whole step fits.
 #pragma once
 
-#include <vector>
+#include <cstdint>
 
 #include "ebbtide/plan.hpp"
 #include "src/train/options.hpp"
@@ -17,18 +18,9 @@ struct RunModel {
   model::SharedKernels host_kernels;
 };
 
-// Chunk and group as asked, or as pure functions of model, length and dtype.
-model::StepShape resolve_shape(const model::ModelConfig& config, const TrainOptions& options);
-
-// Policies in the order in which they are tried: as given, or keep what fits, then offload, then
-// recompute more and more.
-std::vector<model::ActivationPolicy> policies_to_try(const PlanningOptions& options);
-
-PlanOptions plan_options(const TrainOptions& options);
-
 // The plans of a whole step, and of evaluation where it has tokens, under the first placement and
-// policy that fit. Blocks for seconds on
-// large programs. Throws Error(kDoesNotFit) that says what the most frugal candidate lacks.
+// policy that fit. Blocks for seconds on large programs. Throws Error(kDoesNotFit) that says what
+// the most frugal candidate lacks.
 StepPlans choose_plans(const RunModel& run, const TrainOptions& options,
                        std::int64_t evaluation_tokens, const Budgets& budgets,
                        const HardwareModel& hardware);

@@ -2,17 +2,15 @@
 
 #include <fmt/format.h>
 
-#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "ebbtide/error.hpp"
+#include "src/train/resolve_options.hpp"
 
 namespace ebbtide::train {
 namespace {
-
-constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
 
 Plan plan_or_explain(const std::string& name, const Program& program,
                      const PlanSettings& settings) {

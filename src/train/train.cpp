@@ -18,6 +18,7 @@
 #include "src/train/choose_plans.hpp"
 #include "src/train/model_state.hpp"
 #include "src/train/reserve.hpp"
+#include "src/train/resolve_options.hpp"
 #include "src/train/train_loop.hpp"
 #include "src/train/wear.hpp"
 

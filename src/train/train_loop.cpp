@@ -52,7 +52,6 @@ report::StepReport TrainLoop::step() {
   report::StepReport report;
   report.step = position_.step + 1;
   report.learning_rate = learning_rate(schedule_, report.step);
-  expected_seconds_ = 0;
   const LossSum sum = run_micro_steps(report);
   // Without a target there is no gradient: weights, moments and AdamW's count stay as they are.
   if (sum.targets > 0) report.grad_norm = update(sum, report);
@@ -116,7 +115,6 @@ void TrainLoop::run(const PlannedProgram& planned, report::StepReport& report) {
     parts_.stop.throw_if_requested();
     throw;
   }
-  expected_seconds_ += planned.plan.expected_seconds;
 }
 
 void TrainLoop::add_run(const PlannedProgram& planned, const Timeline& timeline,

@@ -37,8 +37,6 @@ class TrainLoop {
   double evaluate(SequenceSource& source, std::uint64_t count);
 
   const Position& position() const { return position_; }
-  // Seconds that the plans run by the last step were expected to take.
-  double expected_seconds() const { return expected_seconds_; }
 
  private:
   // Loss sum and number of targets of some sequences.
@@ -67,7 +65,6 @@ class TrainLoop {
   Position position_;
   Sequence sequence_;
   std::vector<std::uint32_t> chunk_;
-  double expected_seconds_ = 0;
 };
 
 }  // namespace ebbtide::train

@@ -65,7 +65,7 @@ TEST_F(TrainDisk, RefusesAReadOnlyFileSystem) {
   expect_refusal(outcome, {"--nvme-path ", "swap: Read-only file system (errno 30); give a "});
 }
 
-// FAULTS.md F2: a disk with too little room, and one with none.
+// docs/faults.md F2: a disk with too little room, and one with none.
 TEST_F(TrainDisk, RefusesAFullDisk) {
   const Outcome asked = run_on("tmpfs", "size=512k", tiered({"--nvme-memory", "4MiB"}));
   if (asked.skipped) GTEST_SKIP() << kNoMount;
@@ -76,7 +76,7 @@ TEST_F(TrainDisk, RefusesAFullDisk) {
   expect_refusal(left, {"--nvme-memory 495616 has to be at least ", "a step fits with "});
 }
 
-// FAULTS.md F2: the limit on a file's size is no free space that anybody reports.
+// docs/faults.md F2: the limit on a file's size is no free space that anybody reports.
 TEST_F(TrainDisk, RefusesWhereAFileMayNotBeAsLarge) {
   const Outcome outcome =
       Child(program(), tiered({}), [] { return limit_files_to(100 << 10); }).wait();
@@ -85,7 +85,7 @@ TEST_F(TrainDisk, RefusesWhereAFileMayNotBeAsLarge) {
                            "raise it, ask for less NVMe memory or name more NVMe paths"});
 }
 
-// FAULTS.md F8: ramfs refuses O_DIRECT, and does not say how much it has free.
+// docs/faults.md F8: ramfs refuses O_DIRECT, and does not say how much it has free.
 TEST_F(TrainDisk, GoesOnThroughThePageCacheWithOneWarningAndTheSameBits) {
   const auto on_ramfs = [this] { return mount_privately(swap(), "ramfs", ""); };
   const Logged cached = logged(tiered({"--nvme-memory", "4MiB"}), on_ramfs);
@@ -101,7 +101,7 @@ TEST_F(TrainDisk, GoesOnThroughThePageCacheWithOneWarningAndTheSameBits) {
                                                    "--nvme-memory"});
 }
 
-// FAULTS.md F5: two queues meet the refusal, one warning tells of it.
+// docs/faults.md F5: two queues meet the refusal, one warning tells of it.
 TEST_F(TrainDisk, GoesOnWithThreadsWithOneWarningAndTheSameBits) {
   for (const int error : {EPERM, ENOSYS}) {
     const auto refused = [&] { return tiers::refuse_io_uring(error, tiers::RefusedCalls::kAll); };

@@ -67,7 +67,7 @@ TEST_F(TrainFlags, RefusesCountsThatCannotBeMeant) {
     expect_refused(with(flag, "0"), {flag, "must be at least 1"});
 }
 
-// FAULTS.md D1: 1 is a size and a count like any other. What cannot be done with one byte is
+// docs/faults.md D1: 1 is a size and a count like any other. What cannot be done with one byte is
 // refused before a step runs, never in it.
 TEST_F(TrainFlags, TakesOneOrRefusesItBeforeTheFirstStep) {
   for (const char* flag :

@@ -12,6 +12,7 @@
 #include "src/model/config.hpp"
 #include "tests/cli/child.hpp"
 #include "tests/cli/control_group.hpp"
+#include "tests/small_llama.hpp"
 #include "tests/temporary_directory.hpp"
 
 namespace ebbtide::test {
@@ -27,14 +28,9 @@ constexpr std::uint64_t kHostBytes = 16 * kMiB;
 class TrainMemory : public testing::Test {
  protected:
   TrainMemory() {
-    model::ModelConfig config;
+    model::ModelConfig config = small_llama();
     config.layers = 6;
-    config.hidden = 64;
-    config.heads = 4;
-    config.kv_heads = 2;
-    config.head_dim = 16;
     config.ffn = 2048;
-    config.vocab = 256;
     directory_.write("config.json", model::write_config(config, DType::kF32));
     std::string text;
     for (int i = 0; i < 1000; ++i) text += "the words of line " + std::to_string(i * i) + "\n";

@@ -3,23 +3,16 @@
 #include <sstream>
 
 #include "src/model/config.hpp"
+#include "tests/small_llama.hpp"
 
 namespace ebbtide::test {
 
 namespace fs = std::filesystem;
 
 TrainCommand::TrainCommand() {
-  model::ModelConfig config;
-  config.layers = 2;
-  config.hidden = 64;
-  config.heads = 4;
-  config.kv_heads = 2;
-  config.head_dim = 16;
-  config.ffn = 96;
-  config.vocab = 256;
   fs::create_directory(directory_ / "model");
   fs::create_directory(directory_ / "swap");
-  directory_.write("model/config.json", model::write_config(config, DType::kF32));
+  directory_.write("model/config.json", model::write_config(small_llama(), DType::kF32));
   std::string text;
   for (int i = 0; i < 400; ++i) text += "the words of line " + std::to_string(i * i) + "\n";
   directory_.write("data.txt", text);

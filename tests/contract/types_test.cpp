@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <set>
+#include <utility>
 
 #include "ebbtide/error.hpp"
 #include "ebbtide/hardware.hpp"
@@ -34,6 +35,24 @@ TEST(Types, KnowTheSizeOfAnElement) {
   EXPECT_EQ(dtype_bytes(DType::kU32), 4U);
   EXPECT_EQ(dtype_bytes(DType::kF64), 8U);
   EXPECT_EQ(dtype_bytes(DType::kU8), 1U);
+}
+
+TEST(Types, KnowTheTiersOfALane) {
+  std::set<std::pair<Tier, Tier>> ways;
+  for (std::size_t i = 0; i < kLaneCount; ++i) {
+    const auto lane = static_cast<Lane>(i);
+    if (is_transfer(lane)) ways.emplace(route(lane).from, route(lane).to);
+  }
+  const std::set<std::pair<Tier, Tier>> between_neighbours{{Tier::kDevice, Tier::kHost},
+                                                           {Tier::kHost, Tier::kDevice},
+                                                           {Tier::kHost, Tier::kNvme},
+                                                           {Tier::kNvme, Tier::kHost}};
+  EXPECT_EQ(ways, between_neighbours);
+  EXPECT_EQ(route(Lane::kD2h).from, Tier::kDevice);
+  EXPECT_EQ(route(Lane::kNvmeRead).from, Tier::kNvme);
+  EXPECT_EQ(route(Lane::kHostCompute).from, Tier::kHost);
+  EXPECT_FALSE(is_transfer(Lane::kHostCompute));
+  EXPECT_FALSE(is_transfer(Lane::kComm));
 }
 
 TEST(HardwareModel, TakesTheSlowerOfComputeAndMemory) {

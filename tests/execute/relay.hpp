@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "ebbtide/engine.hpp"
-#include "tests/execute/hand_plan.hpp"
+#include "tests/plan/plan_builder.hpp"
 
 namespace ebbtide::test {
 
@@ -40,7 +40,7 @@ class Relay {
   std::function<void(const std::string& kernel)> before_op;
 
   const Program& program() const { return program_; }
-  HandPlan& hand_plan() { return *plan_; }
+  plan_test::PlanBuilder& hand_plan() { return *plan_; }
   const Plan& plan() const { return plan_->plan(); }
   const Home& total() const { return total_; }
   std::uint64_t device_bytes() const { return 4 * size_bytes_; }
@@ -74,20 +74,34 @@ class Relay {
                                   work(context);
                                 }});
   }
+  struct Values {
+    ValueId a, b, c, total, seen;
+  };
+  struct Ops {
+    OpId fill_a, fill_b, sum, grow, see;
+  };
+
   void build() {
+    const Values values = add_values();
+    make_plan(values, add_ops(values));
+  }
+
+  Values add_values() {
     const KindId kind =
         program_.add_kind({.name = "value", .category = "values", .resident_limit = {}});
     HomeLayout homes;
     total_ = homes.add(size_bytes_, Tier::kHost);
     seen_ = homes.add(size_bytes_, Tier::kHost);
-    const Home c_home = homes.add(size_bytes_, Tier::kHost);
+    c_home_ = homes.add(size_bytes_, Tier::kHost);
     program_.set_home_bytes(homes.bytes());
-    const ValueId a = program_.add_value({.size_bytes = size_bytes_, .kind = kind});
-    const ValueId b = program_.add_value({.size_bytes = size_bytes_, .kind = kind});
-    const ValueId c = program_.add_value({.kind = kind}, c_home);
-    const ValueId total = program_.add_value({.kind = kind}, total_);
-    const ValueId seen = program_.add_value({.kind = kind}, seen_);
+    return {.a = program_.add_value({.size_bytes = size_bytes_, .kind = kind}),
+            .b = program_.add_value({.size_bytes = size_bytes_, .kind = kind}),
+            .c = program_.add_value({.kind = kind}, c_home_),
+            .total = program_.add_value({.kind = kind}, total_),
+            .seen = program_.add_value({.kind = kind}, seen_)};
+  }
 
+  Ops add_ops(const Values& v) {
     const std::uint64_t size = size_bytes_;
     const KernelId fill = kernel("fill", Place::kDevice, [size](const OpContext& context) {
       std::uint64_t seed = 0;
@@ -110,32 +124,35 @@ class Relay {
     const KernelId look = kernel("look", Place::kHost, [size](const OpContext& context) {
       std::memcpy(context.operands[1], context.operands[0], size);
     });
-    const OpId fill_a = program_.add_op(fill, {write(a)}, std::uint64_t{7}, {});
-    const OpId fill_b = program_.add_op(fill, {write(b)}, std::uint64_t{9}, {});
-    const OpId sum = program_.add_op(add, {read(a), read(b), write(c)}, std::uint64_t{0}, {});
-    const OpId grow = program_.add_op(accumulate, {read(c), update(total)}, std::uint64_t{0}, {});
-    const OpId see = program_.add_op(look, {read(total), write(seen)}, std::uint64_t{0}, {});
+    constexpr std::uint64_t kNoArgs = 0;
+    return {.fill_a = program_.add_op(fill, {write(v.a)}, std::uint64_t{7}, {}),
+            .fill_b = program_.add_op(fill, {write(v.b)}, std::uint64_t{9}, {}),
+            .sum = program_.add_op(add, {read(v.a), read(v.b), write(v.c)}, kNoArgs, {}),
+            .grow = program_.add_op(accumulate, {read(v.c), update(v.total)}, kNoArgs, {}),
+            .see = program_.add_op(look, {read(v.total), write(v.seen)}, kNoArgs, {})};
+  }
 
+  void make_plan(const Values& v, const Ops& ops) {
     const std::uint64_t s = size_bytes_;
     plan_.emplace(program_);
-    HandPlan& plan = *plan_;
-    const Wait filled = plan.op(Lane::kCompute, fill_a, {0});
-    const Wait ebbed = plan.transfer(Lane::kD2h, {{0, 3 * s, a}}, {filled});
-    const Wait spilled = plan.transfer(Lane::kNvmeWrite, {{3 * s, 0, a}}, {ebbed});
-    plan.op(Lane::kCompute, fill_b, {0}, {ebbed});
-    plan.move({{0, 2 * s, b}});
-    const Wait fetched = plan.transfer(Lane::kNvmeRead, {{0, 4 * s, a}}, {spilled});
-    const Wait loaded = plan.transfer(Lane::kH2d, {{4 * s, s, a}}, {fetched});
-    const Wait summed = plan.op(Lane::kCompute, sum, {s, 2 * s, 3 * s}, {loaded});
-    const Wait home = plan.transfer(Lane::kD2h, {{3 * s, c_home.address, c}}, {summed});
-    const Wait grown = plan.op(Lane::kHostCompute, grow, {c_home.address, total_.address}, {home});
-    plan.op(Lane::kComm, see, {total_.address, seen_.address}, {grown});
+    plan_test::PlanBuilder& plan = *plan_;
+    const Wait filled = plan.op(ops.fill_a, {0});
+    const Wait ebbed = plan.transfer(Lane::kD2h, {{0, 3 * s, v.a}}, {filled});
+    const Wait spilled = plan.transfer(Lane::kNvmeWrite, {{3 * s, 0, v.a}}, {ebbed});
+    plan.op(ops.fill_b, {0}, {ebbed});
+    plan.move({{0, 2 * s, v.b}});
+    const Wait fetched = plan.transfer(Lane::kNvmeRead, {{0, 4 * s, v.a}}, {spilled});
+    const Wait loaded = plan.transfer(Lane::kH2d, {{4 * s, s, v.a}}, {fetched});
+    const Wait summed = plan.op(ops.sum, {s, 2 * s, 3 * s}, {loaded});
+    const Wait home = plan.transfer(Lane::kD2h, {{3 * s, c_home_.address, v.c}}, {summed});
+    const Wait grown = plan.op(ops.grow, {c_home_.address, total_.address}, {home});
+    plan.op(Lane::kComm, ops.see, {total_.address, seen_.address}, {grown});
   }
 
   const std::uint64_t size_bytes_;
   Program program_;
-  Home total_, seen_;
-  std::optional<HandPlan> plan_;
+  Home total_, seen_, c_home_;
+  std::optional<plan_test::PlanBuilder> plan_;
 };
 
 }  // namespace ebbtide::test

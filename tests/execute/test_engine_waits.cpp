@@ -64,7 +64,7 @@ TEST_P(LateLane, GivesWrongBytesIfItsWaitIsTakenOut) {
   GTEST_SKIP() << "a race by construction";
 #endif
   for (const std::size_t wait : GetParam().waits)
-    EXPECT_FALSE(is_right(HandPlan::without_wait(relay_.plan(), wait))) << "wait " << wait;
+    EXPECT_FALSE(is_right(plan_test::without_wait(relay_.plan(), wait))) << "wait " << wait;
 }
 
 INSTANTIATE_TEST_SUITE_P(OfTheRelay, LateLane,

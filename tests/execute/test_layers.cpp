@@ -3,9 +3,9 @@
 
 #include "tests/execute/delayed_disk.hpp"
 #include "tests/execute/engine_under_test.hpp"
-#include "tests/execute/hand_plan.hpp"
 #include "tests/execute/mixing_program.hpp"
 #include "tests/plan/layered_program.hpp"
+#include "tests/plan/plan_builder.hpp"
 #include "tiering/execute/seams.hpp"
 
 namespace ebbtide::test {
@@ -46,8 +46,8 @@ Outcome run(const Layered& layered, const Plan& plan, const Late& late) {
   return {got == run_in_order(with_mixing_ops(layered.program), homes), engine.counters()};
 }
 
-// FAULTS.md A4: room for two values that come back, a prefetch that would like four, slow ops. A
-// fetch waits for its room; it does not take it.
+// docs/faults.md A4: room for two values that come back, a prefetch that would like four, slow ops.
+// A fetch waits for its room; it does not take it.
 TEST(Layers, StallTheirPrefetchUntilASlotIsFree) {
   const Layered layered({.layers = 32, .offloaded = 5});
   const Budgets budgets{layered.device_bytes(2), std::uint64_t{1} << 20, 0};
@@ -59,8 +59,8 @@ TEST(Layers, StallTheirPrefetchUntilASlotIsFree) {
   EXPECT_LE(outcome.counters.touched_bytes[index(Tier::kDevice)], budgets.device_bytes);
 }
 
-// FAULTS.md A2: with every fetch at the last moment, and stores late, each load still waits for the
-// store of what it brings.
+// docs/faults.md A2: with every fetch at the last moment, and stores late, each load still waits
+// for the store of what it brings.
 TEST(Layers, WaitForTheStoreOfWhatTheyLoadAtOnce) {
   const Layered layered({.layers = 6, .offloaded = 6});
   const Budgets budgets{layered.device_bytes(1), std::uint64_t{1} << 20, 0};
@@ -70,8 +70,8 @@ TEST(Layers, WaitForTheStoreOfWhatTheyLoadAtOnce) {
   EXPECT_TRUE(run(layered, plan, {.d2h = 100ms}).right);
 }
 
-// FAULTS.md A5: two slots of the host arena take turns on the way from the disk. A slot is free
-// when the copy out of it is done, not when it is asked for.
+// docs/faults.md A5: two slots of the host arena take turns on the way from the disk. A slot is
+// free when the copy out of it is done, not when it is asked for.
 class TwoHostSlots : public testing::Test {
  protected:
   TwoHostSlots() {
@@ -97,7 +97,7 @@ TEST_F(TwoHostSlots, CannotDoWithoutTheWaitForTheCopy) {
       const Wait& wait = plan_.waits[task.waits_begin + i];
       if (static_cast<Lane>(wait.lane) != Lane::kH2d) continue;
       const Verdict verdict =
-          verify(layered_.program, HandPlan::without_wait(plan_, task.waits_begin + i));
+          verify(layered_.program, plan_test::without_wait(plan_, task.waits_begin + i));
       EXPECT_EQ(verdict.fault, PlanFault::kUnorderedReuse) << verdict.message;
       ++taken_out;
     }
@@ -105,8 +105,8 @@ TEST_F(TwoHostSlots, CannotDoWithoutTheWaitForTheCopy) {
   EXPECT_GT(taken_out, 0);
 }
 
-// FAULTS.md B3: what is stored is what was to leave, each comes back once, and the device holds
-// what the plan says.
+// docs/faults.md B3: what is stored is what was to leave, each comes back once, and the device
+// holds what the plan says.
 TEST(Layers, StoreThoseThatWereToLeaveAndLoadEachOnce) {
   for (const auto& [layers, offloaded] : std::vector<std::pair<std::uint32_t, std::uint32_t>>{
            {32, 5}, {7, 3}, {5, 5}, {1, 1}, {6, 0}}) {

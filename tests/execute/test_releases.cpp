@@ -1,13 +1,13 @@
 #include <gtest/gtest.h>
 
-#include "tests/execute/hand_plan.hpp"
+#include "tests/plan/plan_builder.hpp"
 #include "tiering/execute/plan_order.hpp"
 #include "tiering/execute/releases.hpp"
 
 namespace ebbtide::execute {
 namespace {
 
-using test::HandPlan;
+using plan_test::PlanBuilder;
 
 // Ops that write or read one value of a page each, on the device.
 class ReleasesOf : public testing::Test {
@@ -52,8 +52,8 @@ TEST_F(ReleasesOf, AValueComeAfterItsLastUse) {
   const OpId make = op({write(a)});
   const OpId use = op({read(a)});
   const OpId again = op({read(a)});
-  HandPlan plan(program_);
-  for (const OpId id : {make, use, again}) plan.op(Lane::kCompute, id, {256});
+  PlanBuilder plan(program_);
+  for (const OpId id : {make, use, again}) plan.op(id, {256});
   EXPECT_EQ(text(find_releases(program_, plan.plan())), Lines{"compute 2 after device 256+4096"});
 }
 
@@ -63,12 +63,12 @@ TEST_F(ReleasesOf, ACopiedValueComeAfterTheCopyAndOfItsCopyAtTheLoad) {
   const OpId make_a = op({write(a)});
   const OpId make_b = op({write(b)});
   const OpId use = op({read(a)});
-  HandPlan plan(program_);
-  const Wait made = plan.op(Lane::kCompute, make_a, {0});
+  PlanBuilder plan(program_);
+  const Wait made = plan.op(make_a, {0});
   const Wait stored = plan.transfer(Lane::kD2h, {{0, 0, a}}, {made});
-  plan.op(Lane::kCompute, make_b, {0}, {stored});
+  plan.op(make_b, {0}, {stored});
   const Wait loaded = plan.transfer(Lane::kH2d, {{0, 4096, a}}, {stored});
-  plan.op(Lane::kCompute, use, {4096}, {loaded});
+  plan.op(use, {4096}, {loaded});
   EXPECT_EQ(text(find_releases(program_, plan.plan())),
             (Lines{"compute 1 after device 0+4096", "compute 2 after device 4096+4096",
                    "d2h 0 after device 0+4096", "h2d 0 after host 0+4096"}));
@@ -80,11 +80,11 @@ TEST_F(ReleasesOf, ABlockWithTwoUnorderedReadersComeBeforeItsNextTenant) {
   const OpId make_a = op({write(a)});
   const OpId use_a = op({read(a)});
   const OpId make_b = op({write(b)});
-  HandPlan plan(program_);
-  const Wait made = plan.op(Lane::kCompute, make_a, {0});
+  PlanBuilder plan(program_);
+  const Wait made = plan.op(make_a, {0});
   const Wait stored = plan.transfer(Lane::kD2h, {{0, 0, a}}, {made});
-  plan.op(Lane::kCompute, use_a, {0});
-  plan.op(Lane::kCompute, make_b, {0}, {stored});
+  plan.op(use_a, {0});
+  plan.op(make_b, {0}, {stored});
   const Lines lines = text(find_releases(program_, plan.plan()));
   EXPECT_EQ(lines, (Lines{"compute 2 before device 0+4096", "compute 2 after device 0+4096",
                           "d2h 0 after host 0+4096"}));
@@ -96,11 +96,11 @@ TEST_F(ReleasesOf, ABlockTakenInPartsIsFilledInParts) {
   const OpId make_a = op({write(a)});
   const OpId use_a = op({read(a)});
   const OpId make_b = op({write(b)});
-  HandPlan plan(program_);
-  const Wait made = plan.op(Lane::kCompute, make_a, {0});
+  PlanBuilder plan(program_);
+  const Wait made = plan.op(make_a, {0});
   const Wait stored = plan.transfer(Lane::kD2h, {{0, 0, a}}, {made});
-  plan.op(Lane::kCompute, use_a, {0});
-  plan.op(Lane::kCompute, make_b, {4096}, {stored});
+  plan.op(use_a, {0});
+  plan.op(make_b, {4096}, {stored});
   const Lines lines = text(find_releases(program_, plan.plan()));
   EXPECT_EQ(lines, (Lines{"compute 2 before device 4096+4096", "compute 2 after device 4096+4096",
                           "d2h 0 after host 0+8192", "end device 0+4096"}));
@@ -112,11 +112,11 @@ TEST_F(ReleasesOf, AMoveOntoItselfLeaveOnlyWhatItDoesNotCover) {
   const OpId make_a = op({write(a)});
   const OpId make_b = op({write(b)});
   const OpId use = op({read(a), read(b)});
-  HandPlan plan(program_);
-  plan.op(Lane::kCompute, make_a, {256});
-  plan.op(Lane::kCompute, make_b, {256 + 4096});
+  PlanBuilder plan(program_);
+  plan.op(make_a, {256});
+  plan.op(make_b, {256 + 4096});
   plan.move({{256, 0, a}, {256 + 4096, 4096, b}});
-  plan.op(Lane::kCompute, use, {0, 4096});
+  plan.op(use, {0, 4096});
   EXPECT_EQ(text(find_releases(program_, plan.plan())),
             (Lines{"compute 2 after device 8192+256", "compute 3 after device 0+4096",
                    "compute 3 after device 4096+4096"}));
@@ -127,9 +127,9 @@ TEST_F(ReleasesOf, HomesAreNeverFilled) {
   const Home home = homes.add(kBytes, Tier::kHost);
   const ValueId a = program_.add_value({.kind = kind_}, home);
   const OpId change = op({update(a)});
-  HandPlan plan(program_);
+  PlanBuilder plan(program_);
   const Wait loaded = plan.transfer(Lane::kH2d, {{0, 0, a}});
-  const Wait changed = plan.op(Lane::kCompute, change, {0}, {loaded});
+  const Wait changed = plan.op(change, {0}, {loaded});
   plan.transfer(Lane::kD2h, {{0, 0, a}}, {changed});
   EXPECT_EQ(text(find_releases(program_, plan.plan())), Lines{"d2h 0 after device 0+4096"});
 }
@@ -139,13 +139,13 @@ TEST_F(ReleasesOf, ABlockWrittenByTwoTasksOfAWideLaneWaitForBoth) {
   const ValueId b = value();
   const OpId make_a = op({write(a)});
   const OpId make_b = op({write(b)});
-  HandPlan plan(program_);
+  PlanBuilder plan(program_);
   plan.set_width(Lane::kNvmeWrite, 2);
-  const Wait made = plan.op(Lane::kCompute, make_a, {0});
+  const Wait made = plan.op(make_a, {0});
   const Wait stored = plan.transfer(Lane::kD2h, {{0, 0, a}}, {made});
   plan.transfer(Lane::kNvmeWrite, {{0, 0, a}}, {stored});
   const Wait spilled = plan.transfer(Lane::kNvmeWrite, {{0, 4096, a}});
-  const Wait made_b = plan.op(Lane::kCompute, make_b, {0}, {stored});
+  const Wait made_b = plan.op(make_b, {0}, {stored});
   plan.transfer(Lane::kD2h, {{0, 0, b}}, {made_b, spilled});
   EXPECT_EQ(text(find_releases(program_, plan.plan())),
             (Lines{"d2h 0 after device 0+4096", "d2h 1 before host 0+4096",
@@ -156,13 +156,13 @@ TEST_F(ReleasesOf, AnOrderKnowsWhatEveryTaskMayRelyOn) {
   const ValueId a = value();
   const OpId make = op({write(a)});
   const OpId use = op({read(a)});
-  HandPlan plan(program_);
+  PlanBuilder plan(program_);
   plan.set_width(Lane::kNvmeWrite, 2);
-  const Wait made = plan.op(Lane::kCompute, make, {0});
+  const Wait made = plan.op(make, {0});
   const Wait stored = plan.transfer(Lane::kD2h, {{0, 0, a}}, {made});
   for (std::uint64_t i = 0; i < 3; ++i)
     plan.transfer(Lane::kNvmeWrite, {{0, i * 4096, a}}, {stored});
-  plan.op(Lane::kCompute, use, {0});
+  plan.op(use, {0});
   const PlanOrder order(plan.plan());
   EXPECT_EQ(order.tasks().size(), 6U);
   EXPECT_TRUE(order.is_before({Lane::kCompute, 0}, {Lane::kD2h, 0}));

@@ -1,5 +1,5 @@
-// FAULTS.md B1: a matrix, its transpose, a slice of its columns and one of its rows, all saved by
-// one layer. Elsewhere they shared a copy by address and type; here each is a value of its own.
+// docs/faults.md B1: a matrix, its transpose, a slice of its columns and one of its rows, all saved
+// by one layer. Elsewhere they shared a copy by address and type; here each is a value of its own.
 #include <gtest/gtest.h>
 
 #include <cstring>

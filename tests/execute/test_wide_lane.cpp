@@ -5,8 +5,8 @@
 #include <mutex>
 
 #include "tests/execute/engine_under_test.hpp"
-#include "tests/execute/hand_plan.hpp"
 #include "tests/execute/relay.hpp"
+#include "tests/plan/plan_builder.hpp"
 #include "tiering/execute/seams.hpp"
 
 namespace ebbtide::test {
@@ -51,17 +51,16 @@ class Wide {
     }
     for (std::uint64_t i = 0; i < kValues; ++i)
       adds.push_back(program_.add_op(add, {read(values[i]), update(sum)}, i, {}));
-    plan_.make_room();
     std::vector<Wait> written;
     for (std::uint64_t i = 0; i < kValues; ++i) {
-      const Wait made = plan_.op(Lane::kHostCompute, makes[i], {slot(i)});
+      const Wait made = plan_.op(makes[i], {slot(i)});
       written.push_back(
           plan_.transfer(Lane::kNvmeWrite, {{slot(i), i * kBytes, values[i]}}, {made}));
     }
     for (std::uint64_t i = 0; i < kValues; ++i) {
       const Wait fetched = plan_.transfer(
           Lane::kNvmeRead, {{i * kBytes, slot(kValues + i), values[i]}}, {written[i]});
-      plan_.op(Lane::kHostCompute, adds[i], {slot(kValues + i), sum_home_.address}, {fetched});
+      plan_.op(adds[i], {slot(kValues + i), sum_home_.address}, {fetched});
     }
   }
   Wide(const Wide&) = delete;
@@ -98,7 +97,7 @@ class Wide {
   static std::uint64_t slot(std::uint64_t i) { return (i + 1) * kBytes; }
 
   Program program_;
-  HandPlan plan_{program_};
+  plan_test::PlanBuilder plan_{program_};
   Home sum_home_;
 };
 

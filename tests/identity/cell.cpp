@@ -117,25 +117,13 @@ Matrix::Matrix(const std::filesystem::path& directory) : directory_(directory) {
   std::ofstream(directory / "config.json") << model::write_config(config, DType::kF32);
 }
 
-train::TrainOptions Matrix::options(const Cell& cell) const {
-  train::TrainOptions options = train::small_options(directory_, train::Where::kDevice);
-  options.run.seq_len = kSeqLen;
-  options.run.steps = 2;
-  options.run.dtype = kDtypes[cell.dtype];
-  options.run.threads = kThreads[cell.threads];
-  options.run.grad_accumulation = kAccumulation[cell.accumulation];
-  options.memory.device_bytes = options.memory.host_bytes = kRoom;
-  options.memory.optimizer_tier = Tier::kHost;
-  options.memory.nvme_paths = {directory_};
-  options.memory.nvme_bytes = kRoom;
+namespace {
+
+void set_mode(train::TrainOptions& options, Mode mode) {
   train::PlanningOptions& planning = options.planning;
-  planning.chunk_tokens = kChunks[cell.chunk];
-  planning.attention_group = kGroups[cell.group];
-  planning.prefetch_chunk_steps = kPrefetch[cell.prefetch];
-  planning.bucket_bytes = kBuckets[cell.bucket];
   planning.activations = model::ActivationMode::kOffload;
   planning.activation_reach = Reach::kHost;
-  switch (cell.mode) {
+  switch (mode) {
     case Mode::kKeep:
       planning.activations = model::ActivationMode::kKeep;
       break;
@@ -167,6 +155,27 @@ train::TrainOptions Matrix::options(const Cell& cell) const {
       options.memory.device_bytes = std::uint64_t{5} << 20;
       break;
   }
+}
+
+}  // namespace
+
+train::TrainOptions Matrix::options(const Cell& cell) const {
+  train::TrainOptions options = train::small_options(directory_, train::Where::kDevice);
+  options.run.seq_len = kSeqLen;
+  options.run.steps = 2;
+  options.run.dtype = kDtypes[cell.dtype];
+  options.run.threads = kThreads[cell.threads];
+  options.run.grad_accumulation = kAccumulation[cell.accumulation];
+  options.memory.device_bytes = options.memory.host_bytes = kRoom;
+  options.memory.optimizer_tier = Tier::kHost;
+  options.memory.nvme_paths = {directory_};
+  options.memory.nvme_bytes = kRoom;
+  train::PlanningOptions& planning = options.planning;
+  planning.chunk_tokens = kChunks[cell.chunk];
+  planning.attention_group = kGroups[cell.group];
+  planning.prefetch_chunk_steps = kPrefetch[cell.prefetch];
+  planning.bucket_bytes = kBuckets[cell.bucket];
+  set_mode(options, cell.mode);
   return options;
 }
 

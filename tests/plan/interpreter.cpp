@@ -186,7 +186,7 @@ struct Interpreter::Run {
   }
 
   std::span<const std::span<std::byte>> operands(const Task& task) {
-    const Tier tier = tier_of(program, task.first);
+    const Tier tier = program.operand_tier(task.first);
     std::uint32_t use = program.op(task.first).uses_begin;
     scratch.clear();
     for (const Use it : program.uses(task.first))
@@ -201,7 +201,7 @@ struct Interpreter::Run {
       return hash_inputs(program.uses(task.first), operands(task), task.first);
     std::uint64_t hash = 0;
     for (const Segment& segment : plan.segments_of(task))
-      hash = mixed(hash, bytes(tier_from(lane), segment.from, segment.value));
+      hash = mixed(hash, bytes(route(lane).from, segment.from, segment.value));
     return hash;
   }
 
@@ -209,7 +209,7 @@ struct Interpreter::Run {
     if (task.kind() == TaskKind::kMove) return;
     if (task.kind() == TaskKind::kTransfer) {
       for (const Segment& segment : plan.segments_of(task))
-        std::ranges::fill(bytes(tier_to(lane), segment.to, segment.value), kPoison);
+        std::ranges::fill(bytes(route(lane).to, segment.to, segment.value), kPoison);
       return;
     }
     const std::span<const Use> uses = program.uses(task.first);
@@ -229,10 +229,9 @@ struct Interpreter::Run {
       if (disturbance != 0) make_outputs(uses, at, disturbance);
       return;
     }
-    const bool moves = task.kind() == TaskKind::kMove;
     for (const Segment& segment : plan.segments_of(task)) {
-      const auto from = bytes(moves ? Tier::kDevice : tier_from(lane), segment.from, segment.value);
-      const auto to = bytes(moves ? Tier::kDevice : tier_to(lane), segment.to, segment.value);
+      const auto from = bytes(route(lane).from, segment.from, segment.value);
+      const auto to = bytes(route(lane).to, segment.to, segment.value);
       std::memmove(to.data(), from.data(), from.size());
       if (disturbance != 0) fill(to, disturbance);
     }

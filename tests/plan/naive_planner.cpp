@@ -127,7 +127,7 @@ class Residency {
   }
 
   void run_op(OpId op) {
-    const Tier tier = program_.place(op) == Place::kDevice ? Tier::kDevice : Tier::kHost;
+    const Tier tier = program_.operand_tier(op);
     const std::span<const Use> uses = program_.uses(op);
     for (const Use use : uses) values_[use.value].pinned = true;
     for (const Use use : uses)
@@ -219,12 +219,7 @@ class Residency {
   }
 
   void copy(ValueId v, Lane lane) {
-    const Tier from = lane == Lane::kD2h        ? Tier::kDevice
-                      : lane == Lane::kNvmeRead ? Tier::kNvme
-                                                : Tier::kHost;
-    const Tier to = lane == Lane::kH2d         ? Tier::kDevice
-                    : lane == Lane::kNvmeWrite ? Tier::kNvme
-                                               : Tier::kHost;
+    const auto [from, to] = route(lane);
     place(v, to);
     Step step{.lane = lane, .kind = TaskKind::kTransfer};
     step.segments = {{*values_[v].at[index(from)], *values_[v].at[index(to)], v}};

@@ -1,6 +1,7 @@
 // Writes plans by hand, task by task; each call gives the wait that comes after the task.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <initializer_list>
 #include <string>
@@ -12,7 +13,11 @@ namespace ebbtide::plan_test {
 
 class PlanBuilder {
  public:
-  PlanBuilder(const Program& program, const Budgets& budgets) : program_(program) {
+  // A plan that spans what its tasks touch. The program may grow between tasks.
+  explicit PlanBuilder(const Program& program) : program_(program) { plan_.width.fill(1); }
+  // A plan that spans its budgets, whatever its tasks touch.
+  PlanBuilder(const Program& program, const Budgets& budgets)
+      : program_(program), spans_(Spans::kBudgets) {
     plan_.budgets = budgets;
     plan_.span_bytes = {budgets.device_bytes, budgets.host_bytes, budgets.nvme_bytes};
     plan_.width.fill(1);
@@ -27,11 +32,19 @@ class PlanBuilder {
   // Addresses of the op's operands, in use order.
   Wait op(OpId op, std::initializer_list<std::uint64_t> addresses,
           std::initializer_list<Wait> waits = {}) {
-    std::uint32_t use = program_.op(op).uses_begin;
-    for (const std::uint64_t address : addresses)
-      plan_.operand_units[use++] = static_cast<std::uint32_t>(address / kDeviceAlignment);
     const bool host = program_.place(op) == Place::kHost;
-    return append(host ? Lane::kHostCompute : Lane::kCompute, TaskKind::kOp, op, 0, waits);
+    return this->op(host ? Lane::kHostCompute : Lane::kCompute, op, addresses, waits);
+  }
+  Wait op(Lane lane, OpId op, std::initializer_list<std::uint64_t> addresses,
+          std::initializer_list<Wait> waits = {}) {
+    plan_.operand_units.resize(program_.use_count());
+    std::uint32_t use = program_.op(op).uses_begin;
+    for (const std::uint64_t address : addresses) {
+      const Use& of = program_.uses(op)[use - program_.op(op).uses_begin];
+      touch(program_.operand_tier(op), address, of.value);
+      set_operand(use++, address);
+    }
+    return append(lane, TaskKind::kOp, op, 0, waits);
   }
   Wait move(std::initializer_list<Segment> segments, std::initializer_list<Wait> waits = {}) {
     return segmented(Lane::kCompute, TaskKind::kMove, segments, waits);
@@ -43,10 +56,21 @@ class PlanBuilder {
   const Plan& plan() const { return plan_; }
 
  private:
+  enum class Spans : std::uint8_t { kTouched, kBudgets };
+
+  void touch(Tier tier, std::uint64_t address, ValueId value) {
+    if (spans_ == Spans::kBudgets) return;
+    std::uint64_t& end = plan_.span_bytes[index(tier)];
+    end = std::max(end, address + extent(program_.value(value).size_bytes, tier));
+  }
   Wait segmented(Lane lane, TaskKind kind, std::initializer_list<Segment> segments,
                  std::initializer_list<Wait> waits) {
     const auto first = static_cast<std::uint32_t>(plan_.segments.size());
-    plan_.segments.insert(plan_.segments.end(), segments);
+    for (const Segment& segment : segments) {
+      plan_.segments.push_back(segment);
+      touch(route(lane).from, segment.from, segment.value);
+      touch(route(lane).to, segment.to, segment.value);
+    }
     return append(lane, kind, first, static_cast<std::uint32_t>(segments.size()), waits);
   }
   Wait append(Lane lane, TaskKind kind, std::uint32_t first, std::uint32_t count,
@@ -64,6 +88,7 @@ class PlanBuilder {
   }
 
   const Program& program_;
+  const Spans spans_ = Spans::kTouched;
   Plan plan_;
 };
 

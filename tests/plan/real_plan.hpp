@@ -4,23 +4,12 @@
 #include "ebbtide/hardware.hpp"
 #include "ebbtide/plan.hpp"
 #include "src/model/llama.hpp"
+#include "tests/small_llama.hpp"
 
 namespace ebbtide::plan_test {
 
 // Loads are issued as soon as there is room: a nearer issue point would be a wait of its own.
 inline constexpr std::uint32_t kUnlimited = 1U << 20;
-
-inline model::ModelConfig small_llama() {
-  model::ModelConfig config;
-  config.layers = 2;
-  config.hidden = 64;
-  config.heads = 4;
-  config.kv_heads = 2;
-  config.head_dim = 16;
-  config.ffn = 96;
-  config.vocab = 128;
-  return config;
-}
 
 struct RealPlan {
   Program program;
@@ -37,7 +26,7 @@ inline constexpr Scale kSmallScale{.chunks = 4, .chunk_tokens = 16};
 // A step whose last chunk is 12 tokens short, with a tenth more than the smallest device budget.
 inline RealPlan plan_step(const model::ActivationPolicy& activations, Tier state,
                           std::int64_t group, const PlanOptions& options, Scale scale = {}) {
-  const model::ModelConfig config = small_llama();
+  const model::ModelConfig config = test::small_llama(128);
   const model::StepShape shape{.seq_len = scale.chunks * scale.chunk_tokens - 12,
                                .chunk_tokens = scale.chunk_tokens,
                                .attention_group = group,

@@ -71,10 +71,9 @@ class Replay {
     if (task.kind() == TaskKind::kOp) {
       visit_op(task.first);
     } else {
-      const bool moves = task.kind() == TaskKind::kMove;
       for (const Segment& segment : plan_.segments_of(task)) {
-        touch(moves ? Tier::kDevice : tier_from(lane), segment.from, segment.value);
-        claim(moves ? Tier::kDevice : tier_to(lane), segment.to, segment.value);
+        touch(route(lane).from, segment.from, segment.value);
+        claim(route(lane).to, segment.to, segment.value);
       }
     }
     // A move may write over what it has read.
@@ -90,9 +89,9 @@ class Replay {
     for (const Use it : program_.uses(op)) {
       const std::uint64_t address = plan_.operand_address(use++);
       if (it.access() == Access::kWrite) {
-        claim(tier_of(program_, op), address, it.value);
+        claim(program_.operand_tier(op), address, it.value);
       } else {
-        touch(tier_of(program_, op), address, it.value);
+        touch(program_.operand_tier(op), address, it.value);
       }
     }
   }

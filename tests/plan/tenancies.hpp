@@ -35,18 +35,4 @@ struct Tenancies {
 // throws ContractViolation for a plan whose lanes deadlock.
 Tenancies find_tenancies(const Program& program, const Plan& plan);
 
-constexpr Tier tier_from(Lane lane) {
-  return lane == Lane::kH2d || lane == Lane::kNvmeWrite ? Tier::kHost
-         : lane == Lane::kNvmeRead                      ? Tier::kNvme
-                                                        : Tier::kDevice;
-}
-constexpr Tier tier_to(Lane lane) {
-  return lane == Lane::kD2h || lane == Lane::kNvmeRead ? Tier::kHost
-         : lane == Lane::kNvmeWrite                    ? Tier::kNvme
-                                                       : Tier::kDevice;
-}
-inline Tier tier_of(const Program& program, OpId op) {
-  return program.place(op) == Place::kDevice ? Tier::kDevice : Tier::kHost;
-}
-
 }  // namespace ebbtide::plan_test

@@ -9,8 +9,8 @@ namespace {
 
 constexpr std::uint64_t kRoom = std::uint64_t{64} << 20;
 
-// FAULTS.md D4 (DeepSpeed#7415: a counter was not reset, so that every value went alone for ever):
-// two ops, one after the other, each write twelve values that leave.
+// docs/faults.md D4 (DeepSpeed#7415: a counter was not reset, so that every value went alone for
+// ever): two ops, one after the other, each write twelve values that leave.
 TEST(Buckets, AreFilledInEachRound) {
   constexpr std::uint64_t kValues = 12;
   constexpr std::uint64_t kBytes = 4096;
@@ -60,7 +60,7 @@ int hits(const Layered& layered, std::uint32_t prefetch) {
   return count;
 }
 
-// FAULTS.md H1 (DeepSpeed#1069: a step id was off by one, so that every prefetch was skipped).
+// docs/faults.md H1 (DeepSpeed#1069: a step id was off by one, so that every prefetch was skipped).
 TEST(PrefetchDistance, LetsLoadsGoBeforeTheyAreNeeded) {
   const Layered layered({.layers = 12, .offloaded = 12});
   EXPECT_EQ(hits(layered, 0), 0);

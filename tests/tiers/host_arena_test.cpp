@@ -42,7 +42,7 @@ std::uint64_t resident_pages(std::span<std::byte> bytes) {
       std::ranges::count_if(pages, [](unsigned char page) { return page & 1; }));
 }
 
-// FAULTS.md G1: what was asked is what is taken, at once, whatever the size.
+// docs/faults.md G1: what was asked is what is taken, at once, whatever the size.
 TEST(HostArena, TakesExactlyWhatWasAskedAtOnce) {
   const std::uint64_t chunks = 64 * align_up(kMiB + 1, kPageAlignment);
   const std::uint64_t blocks = 100 * align_up(kMiB * 12 / 10, kPageAlignment);
@@ -73,7 +73,7 @@ TEST(HostArena, StartsOnAHugePageWhereItSpansOne) {
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(arena.bytes().data()) % (2 * kMiB), 0);
 }
 
-// FAULTS.md G2: refused locking is named as what it is, with the amount, and the run goes on.
+// docs/faults.md G2: refused locking is named as what it is, with the amount, and the run goes on.
 TEST(HostArena, GoesOnUnlockedWithOneWarning) {
   const HostArena arena({.size_bytes = 4 * kMiB,
                          .lock = PageLock::kTry,

@@ -52,7 +52,7 @@ bool has(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-// FAULTS.md F5.
+// docs/faults.md F5.
 class RefusedIoUring : public testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(Errno, RefusedIoUring, testing::Values(EPERM, ENOSYS),
                          [](const auto& each) { return each.param == EPERM ? "Eperm" : "Enosys"; });
@@ -106,7 +106,7 @@ TEST(BrokenRing, FailsItsJobsAndStillEnds) {
       << end.text;
 }
 
-// FAULTS.md F6. Root is not subject to the limit, so the child must be somebody else.
+// docs/faults.md F6. Root is not subject to the limit, so the child must be somebody else.
 TEST(LockedMemoryLimit, LeavesBuffersPlainWithTheLimitAndTheNeedInOneWarning) {
   if (uring_refused()) GTEST_SKIP() << "io_uring is refused on this machine";
   const ChildEnd end = run_in_child([] {
@@ -143,7 +143,7 @@ TEST(LockedMemoryLimit, LeavesBuffersPlainWithTheLimitAndTheNeedInOneWarning) {
   EXPECT_EQ(std::ranges::count(end.text, '\n'), 2) << end.text;
 }
 
-// FAULTS.md F2 (b), at start: nothing is written and no signal raised.
+// docs/faults.md F2 (b), at start: nothing is written and no signal raised.
 TEST(FileSizeLimit, IsAnErrorBeforeTheFirstByte) {
   const ChildEnd end = run_in_child([] {
     const rlimit limit{100 * 1024, 100 * 1024};
@@ -162,8 +162,8 @@ TEST(FileSizeLimit, IsAnErrorBeforeTheFirstByte) {
   EXPECT_TRUE(has(end.text, "EFBIG")) << end.text;
 }
 
-// FAULTS.md F2 (b), later: the kernel writes short, then refuses, and raises SIGXFSZ, whose default
-// is to kill.
+// docs/faults.md F2 (b), later: the kernel writes short, then refuses, and raises SIGXFSZ, whose
+// default is to kill.
 TEST(FileSizeLimit, FailsTheJobAndKillsNobodyWhenItComesLater) {
   for (const IoEngine engine : {IoEngine::kUring, IoEngine::kThreads}) {
     if (engine == IoEngine::kUring && uring_refused()) continue;
@@ -186,7 +186,8 @@ bool mount_small(const std::filesystem::path& at) {
   return mount_privately(at, "tmpfs", "size=1m");
 }
 
-// FAULTS.md F2 (a), at start. F2 (c), a disk that fills later, cannot touch what is preallocated.
+// docs/faults.md F2 (a), at start. F2 (c), a disk that fills later, cannot touch what is
+// preallocated.
 TEST(FullDisk, IsAnErrorWithBothNumbersAndLeavesNothing) {
   const ChildEnd end = run_in_child([] {
     TemporaryDirectory directory;
@@ -208,7 +209,7 @@ TEST(FullDisk, IsAnErrorWithBothNumbersAndLeavesNothing) {
   EXPECT_TRUE(has(end.text, "\ntrue true")) << end.text;
 }
 
-// FAULTS.md F2 (a), where blocks were not reserved: a positive short count, then ENOSPC.
+// docs/faults.md F2 (a), where blocks were not reserved: a positive short count, then ENOSPC.
 TEST(FullDisk, FailsTheJobAfterItsShortWrite) {
   for (const IoEngine engine : {IoEngine::kUring, IoEngine::kThreads}) {
     if (engine == IoEngine::kUring && uring_refused()) continue;

@@ -59,7 +59,8 @@ TEST_P(IoQueueContract, MovesMemoryThatIsNotRegistered) {
   EXPECT_TRUE(equal(source, target));
 }
 
-// FAULTS.md F1: a tail that is no multiple of the sector is neither lost nor does it spill over.
+// docs/faults.md F1: a tail that is no multiple of the sector is neither lost nor does it spill
+// over.
 TEST_P(IoQueueContract, CarriesPayloadsOfAnySizeInTheirExtents) {
   const std::uint64_t sizes[] = {1, 511, 512, 513, 4095, 4097, 28'824'000};
   std::uint64_t space_bytes = 0;
@@ -116,7 +117,7 @@ TEST_P(IoQueueContract, CompletesEveryJobOnceWhateverItsShape) {
   EXPECT_TRUE(equal(bench.source(), bench.target()));
 }
 
-// FAULTS.md F10: waiting with nothing pending.
+// docs/faults.md F10: waiting with nothing pending.
 TEST_P(IoQueueContract, HasNothingToDrainBeforeAndAfterAJob) {
   QueueBench bench(GetParam(), kSpaceBytes);
   bench.queue().drain();
@@ -130,8 +131,8 @@ TEST_P(IoQueueContract, HasNothingToDrainBeforeAndAfterAJob) {
   EXPECT_EQ(bench.completions().times_told(7) + bench.completions().times_told(8), 2);
 }
 
-// FAULTS.md F10: an exception between submit and wait. The arena outlives the queue only if the
-// queue is drained before it is gone.
+// docs/faults.md F10: an exception between submit and wait. The arena outlives the queue only if
+// the queue is drained before it is gone.
 TEST_P(IoQueueContract, DrainsWhenItEndsWithJobsPending) {
   using namespace std::chrono_literals;
   RecordedFaults slow([](const KernelTransfer&, std::size_t) { return IoFault{.delay = 20ms}; });
@@ -182,7 +183,7 @@ TEST_P(IoQueueContract, GivesTheKernelNoMoreThanItsDepthAtOnce) {
   EXPECT_EQ(running, 0);
 }
 
-// FAULTS.md F3: the seam reports half of each 7th transfer, here also of writes.
+// docs/faults.md F3: the seam reports half of each 7th transfer, here also of writes.
 TEST_P(IoQueueContract, ResumesAShortTransferFromWhereItEnded) {
   RecordedFaults halves([](const KernelTransfer& transfer, std::size_t number) {
     return number % 7 == 0 ? IoFault{.report_bytes = transfer.size_bytes / 2} : IoFault{};
@@ -214,7 +215,7 @@ TEST_P(IoQueueContract, KeepsTheAlignmentAfterAnOddShortCount) {
   }
 }
 
-// FAULTS.md F3: the file ends early, in the middle of a block or before it.
+// docs/faults.md F3: the file ends early, in the middle of a block or before it.
 TEST_P(IoQueueContract, FailsWhereTheFileEndsEarly) {
   for (const std::uint64_t end : {kSpaceBytes / 2, kSpaceBytes / 2 + 1000, std::uint64_t{0}}) {
     QueueBench bench(GetParam(), kSpaceBytes);
@@ -326,7 +327,7 @@ TEST_P(IoQueueContract, StripesOverSeveralFiles) {
   for (const std::uint64_t bytes : moved) EXPECT_NEAR(bytes, 2 * kSpaceBytes / 3.0, 128 * 1024);
 }
 
-// FAULTS.md F8: every address, offset and length is a multiple of what the file asks for.
+// docs/faults.md F8: every address, offset and length is a multiple of what the file asks for.
 TEST_P(IoQueueContract, AsksOnlyForAlignedTransfers) {
   for (const std::uint32_t alignment : {512U, 4096U}) {
     RecordedFaults odd([](const KernelTransfer& transfer, std::size_t number) {
@@ -353,7 +354,7 @@ TEST_P(IoQueueContract, AsksOnlyForAlignedTransfers) {
   }
 }
 
-// FAULTS.md F8: where O_DIRECT is refused, the page cache serves.
+// docs/faults.md F8: where O_DIRECT is refused, the page cache serves.
 TEST_P(IoQueueContract, MovesTheSameBytesWithoutDirectIo) {
   SwapFilesOptions buffered{.enable_direct = [](int) { return EINVAL; }};
   QueueBench bench(GetParam(), kSpaceBytes, std::move(buffered));

@@ -1,4 +1,4 @@
-// The ceilings of 1 GiB a registered buffer and 2 GiB - 4096 a transfer (FAULTS.md F7).
+// The ceilings of 1 GiB a registered buffer and 2 GiB - 4096 a transfer (docs/faults.md F7).
 
 #include <gtest/gtest.h>
 

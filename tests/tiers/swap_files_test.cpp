@@ -63,7 +63,8 @@ TEST_P(SwapFilesOn, AreReservedByWritingWhereNothingElseWorks) {
   ::close(descriptor);
 }
 
-// FAULTS.md F11: nothing to clean up after a kill, and nothing that belongs to others is touched.
+// docs/faults.md F11: nothing to clean up after a kill, and nothing that belongs to others is
+// touched.
 TEST_P(SwapFilesOn, LeaveNothingWhenKilledAndTouchNothingOfOthers) {
   TemporaryDirectory directory(GetParam());
   const auto foreign = directory.path() / "x.swp";

@@ -5,6 +5,7 @@
 #include "src/train/budgets.hpp"
 #include "src/train/choose_plans.hpp"
 #include "src/train/placement.hpp"
+#include "src/train/resolve_options.hpp"
 #include "src/train/wear.hpp"
 
 namespace ebbtide::train {

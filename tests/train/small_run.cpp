@@ -6,20 +6,14 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "tests/small_llama.hpp"
+
 namespace ebbtide::train {
 
 namespace fs = std::filesystem;
 
 model::ModelConfig small_config(model::ModelConfig::Embeddings embeddings) {
-  model::ModelConfig config;
-  config.name = "small";
-  config.layers = 2;
-  config.hidden = 64;
-  config.heads = 4;
-  config.kv_heads = 2;
-  config.head_dim = 16;
-  config.ffn = 96;
-  config.vocab = 256;
+  model::ModelConfig config = test::small_llama();
   config.max_positions = 4096;
   config.embeddings = embeddings;
   return config;

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "tiering/execute/route.hpp"
-
 namespace ebbtide::execute {
 namespace {
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "ebbtide/error.hpp"
-#include "tiering/execute/route.hpp"
 
 namespace ebbtide::execute {
 

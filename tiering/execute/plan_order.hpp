@@ -10,11 +10,6 @@
 
 namespace ebbtide::execute {
 
-struct TaskAt {
-  Lane lane = Lane::kCompute;
-  std::uint32_t task = 0;
-};
-
 class PlanOrder {
  public:
   // Requires a plan without deadlock.
@@ -23,7 +18,7 @@ class PlanOrder {
   const std::vector<TaskAt>& tasks() const { return order_; }
   // Whether `first` has always finished before `second` starts.
   bool is_before(TaskAt first, TaskAt second) const {
-    return known_[index(second.lane)][second.task][index(first.lane)] > first.task;
+    return known_[index(second.lane)][second.index][index(first.lane)] > first.index;
   }
 
  private:

@@ -6,7 +6,6 @@
 #include <tuple>
 
 #include "tiering/execute/plan_order.hpp"
-#include "tiering/execute/route.hpp"
 
 namespace ebbtide::execute {
 namespace {
@@ -23,10 +22,6 @@ struct Tenant {
   ValueId value = 0;
   std::vector<TaskAt> touchers;  // in replay order, each once
 };
-
-bool same(TaskAt a, TaskAt b) {
-  return a.lane == b.lane && a.task == b.task;
-}
 
 // The parts of `whole` that none of `taken` covers.
 std::vector<Range> without(Range whole, std::vector<Range> taken) {
@@ -86,7 +81,7 @@ class Replay {
   std::optional<TaskAt> last_toucher(const Tenant& tenant) const;
   void fill(TaskAt at, Moment moment, Tier tier, Range range) {
     releases_.fills[index(at.lane)].push_back(
-        {at.task, moment, tier, range.begin, range.end - range.begin});
+        {at.index, moment, tier, range.begin, range.end - range.begin});
   }
 
   const Program& program_;
@@ -99,7 +94,7 @@ class Replay {
 };
 
 void Replay::visit(TaskAt at) {
-  const Task& task = plan_.tasks[index(at.lane)][at.task];
+  const Task& task = plan_.task(at);
   if (task.kind() == TaskKind::kOp) {
     visit_op(at, task.first);
   } else {
@@ -108,7 +103,7 @@ void Replay::visit(TaskAt at) {
 }
 
 void Replay::visit_op(TaskAt at, OpId id) {
-  const Tier tier = program_.place(id) == Place::kDevice ? Tier::kDevice : Tier::kHost;
+  const Tier tier = program_.operand_tier(id);
   const std::span<const Use> uses = program_.uses(id);
   for (std::uint32_t i = 0; i < uses.size(); ++i) {
     const std::uint64_t address = plan_.operand_address(program_.op(id).uses_begin + i);
@@ -138,7 +133,7 @@ void Replay::touch(TaskAt at, Tier tier, std::uint64_t address, ValueId value) {
   const auto found = tenants_[index(tier)].find(address);
   if (found == tenants_[index(tier)].end() || found->second.value != value) return;
   std::vector<TaskAt>& touchers = found->second.touchers;
-  if (touchers.empty() || !same(touchers.back(), at)) touchers.push_back(at);
+  if (touchers.empty() || touchers.back() != at) touchers.push_back(at);
 }
 
 void Replay::claim(TaskAt at, Tier tier, std::uint64_t address, ValueId value) {
@@ -161,7 +156,7 @@ void Replay::evict(TaskAt at, Tier tier, Tenants::iterator tenant, Range taken) 
   const Tenant old = std::move(tenant->second);
   tenants_[index(tier)].erase(tenant);
   if (const std::optional<TaskAt> last = last_toucher(old)) {
-    if (!same(*last, at)) return fill(*last, Moment::kAfter, tier, old.range);
+    if (*last != at) return fill(*last, Moment::kAfter, tier, old.range);
     // a move onto its own source, or onto what it has moved away before
     for (const Range& left : without(old.range, written_)) fill(at, Moment::kAfter, tier, left);
     return;
@@ -175,7 +170,7 @@ void Replay::evict(TaskAt at, Tier tier, Tenants::iterator tenant, Range taken) 
 std::optional<TaskAt> Replay::last_toucher(const Tenant& tenant) const {
   const auto ends_all = [&](TaskAt last) {
     return std::ranges::all_of(tenant.touchers, [&](TaskAt other) {
-      return same(other, last) || order_.is_before(other, last);
+      return other == last || order_.is_before(other, last);
     });
   };
   // touchers are in an order that the waits allow, so only the latest can be after all others

@@ -17,6 +17,14 @@ using NodeId = std::uint32_t;
 using StepId = std::uint32_t;
 inline constexpr std::uint32_t kNone = ~0U;
 
+// The lanes between a tier and the one below it. Requires a tier that has one.
+constexpr Lane lane_up_to(Tier upper) {
+  return upper == Tier::kDevice ? Lane::kH2d : Lane::kNvmeRead;
+}
+constexpr Lane lane_down_from(Tier upper) {
+  return upper == Tier::kDevice ? Lane::kD2h : Lane::kNvmeWrite;
+}
+
 // A transfer of one value, or a move of several inside the device arena.
 struct Transfer {
   Lane lane = Lane::kD2h;

@@ -18,10 +18,6 @@ constexpr std::array kLanes{Lane::kCompute,   Lane::kD2h,      Lane::kH2d,
 // A bucket takes at least this many latencies of its lane, which then cost a hundredth.
 constexpr double kLatenciesABucket = 100;
 
-bool is_transfer_lane(Lane lane) {
-  return lane != Lane::kCompute && lane != Lane::kHostCompute;
-}
-
 struct Ready {
   std::uint32_t needed = 0;
   NodeId node = 0;
@@ -35,7 +31,7 @@ using LeastFirst = std::priority_queue<T, std::vector<T>, std::greater<T>>;
 struct Completion {
   double at_s = 0;
   std::uint64_t sequence = 0;
-  TaskPlace place;
+  TaskAt place;
   bool operator>(const Completion& other) const {
     return at_s != other.at_s ? at_s > other.at_s : sequence > other.sequence;
   }
@@ -107,7 +103,7 @@ class Walk {
 
   void make_ready(NodeId node) {
     const Lane lane = graph_.lane(node);
-    if (!is_transfer_lane(lane)) return;
+    if (!is_transfer(lane)) return;
     const Transfer& transfer = graph_.transfer(node);
     state(lane).ready.push(
         {transfer.needed_by != kNone ? transfer.needed_by : transfer.position, node});
@@ -115,7 +111,7 @@ class Walk {
 
   void start_all() {
     for (const Lane lane : kLanes) {
-      if (is_transfer_lane(lane))
+      if (is_transfer(lane))
         while (state(lane).in_flight < order_.width[index(lane)] && !state(lane).ready.empty())
           start_transfer(lane);
       else if (state(lane).in_flight == 0)
@@ -172,16 +168,16 @@ class Walk {
 
   void begin_task(Lane lane, LaneTask task, double end_s) {
     auto& tasks = order_.tasks[index(lane)];
-    const TaskPlace place{lane, static_cast<std::uint32_t>(tasks.size())};
+    const TaskAt place{lane, static_cast<std::uint32_t>(tasks.size())};
     tasks.push_back(task);
     order_.started.push_back(place);
     ++state(lane).in_flight;
     events_.push({end_s, sequence_++, place});
   }
 
-  void complete(TaskPlace place) {
+  void complete(TaskAt place) {
     --state(place.lane).in_flight;
-    const LaneTask& task = order_.tasks[index(place.lane)][place.task];
+    const LaneTask& task = order_.tasks[index(place.lane)][place.index];
     for (std::uint32_t i = 0; i < task.count; ++i) {
       const NodeId node = order_.members[task.first + i];
       order_.place_of[node] = place;

@@ -21,18 +21,13 @@ struct LaneTask {
   std::uint32_t count = 0;
 };
 
-struct TaskPlace {
-  Lane lane = Lane::kCompute;
-  std::uint32_t task = 0;
-};
-
 struct LaneOrder {
   std::vector<NodeId> members;
   PerLane<std::vector<LaneTask>> tasks;
   PerLane<std::uint32_t> width{};
-  std::vector<TaskPlace> started;   // every task, in the order of their starts
-  std::vector<TaskPlace> place_of;  // by node
-  double seconds = 0;               // of the walk
+  std::vector<TaskAt> started;   // every task, in the order of their starts
+  std::vector<TaskAt> place_of;  // by node
+  double seconds = 0;            // of the walk
 };
 
 LaneOrder order_lanes(const Graph& graph, const Adjacency& successors,

@@ -124,7 +124,8 @@ class Decisions {
 };
 
 Segment segment_of(const Transfer& transfer) {
-  const bool down = transfer.lane == Lane::kD2h || transfer.lane == Lane::kNvmeWrite;
+  const Route ends = route(transfer.lane);
+  const bool down = index(ends.from) < index(ends.to);
   return down ? Segment{transfer.upper_address, transfer.lower_address, transfer.value}
               : Segment{transfer.lower_address, transfer.upper_address, transfer.value};
 }

@@ -269,7 +269,7 @@ void Residency::bring_up(StepId step, ValueId value) {
   if (state.block == kNone) allocate(step, value);
   Block& block = map_.block(state.block);
   Transfer transfer;
-  transfer.lane = up_lane();
+  transfer.lane = lane_up_to(tier_);
   transfer.value = value;
   transfer.needed_by = step;
   transfer.upper_address = block.begin;
@@ -287,7 +287,7 @@ void Residency::send_down(StepId position, ValueId value) {
   State& state = states_[value];
   Block& block = map_.block(state.block);
   Transfer transfer;
-  transfer.lane = down_lane();
+  transfer.lane = lane_down_from(tier_);
   transfer.value = value;
   transfer.upper_address = block.begin;
   transfer.position = position;
@@ -333,13 +333,6 @@ void Residency::add_reader(Touches& touches, NodeId node) {
     touches.last_op = node;
   else
     touches.readers.push_back(node);
-}
-
-Lane Residency::up_lane() const {
-  return tier_ == Tier::kDevice ? Lane::kH2d : Lane::kNvmeRead;
-}
-Lane Residency::down_lane() const {
-  return tier_ == Tier::kDevice ? Lane::kD2h : Lane::kNvmeWrite;
 }
 
 }  // namespace ebbtide::planning

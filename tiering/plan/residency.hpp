@@ -6,8 +6,22 @@
 // the load would have to wait. On the device tenants can also be slid together: then those leave
 // that are cheapest to lose wherever they are, if that saves the link more seconds than it costs
 // the device, or if there is no window.
+//
+// A tenant that is asked to leave after a use does so if it can be back in time; its load then has
+// a place on the link, and room for it is looked for as of that place.
+//
 // Adds to the graph the transfers between this tier and the next one down, and every edge that this
 // tier's bytes call for. Not thread-safe; one object a tier and plan.
+//
+// Invariants
+//  1. Of a value at least one copy is valid from its first write on: a tenant whose version nobody
+//     below has is sent down before its block is given away, unless that version is never read.
+//  2. What a step needs is pinned: making room for one operand never evicts another, though on the
+//     device it may move one, and a lower tier without room begins the step again with none of
+//     them there. So addresses count only once all operands have theirs.
+//  3. Whoever overwrites bytes gets an edge from every node that touched them before.
+//
+// residency.cpp follows the steps; residency_room.cpp finds room.
 #pragma once
 
 #include <cstdint>
@@ -129,8 +143,6 @@ class Residency {
   void add_reader(Touches& touches, NodeId node);
   double seconds_to_lose(const State& state, std::uint64_t bytes) const;
 
-  Lane up_lane() const;
-  Lane down_lane() const;
   bool stays_in_tier(const Value& value) const;
   bool leaves_at_once(const Use& use) const;
   bool goes_far(ValueId value) const;  // by the host arena to NVMe

@@ -80,8 +80,9 @@ struct Placed {
 };
 
 std::vector<Placed> merged(const Graph& graph, Tier tier, const TierSteps& upper) {
-  const Lane down = tier == Tier::kHost ? Lane::kD2h : Lane::kNvmeWrite;
-  const Lane up = tier == Tier::kHost ? Lane::kH2d : Lane::kNvmeRead;
+  const Tier above = tier == Tier::kHost ? Tier::kDevice : Tier::kHost;
+  const Lane down = lane_down_from(above);
+  const Lane up = lane_up_to(above);
   std::vector<Placed> placed;
   if (tier == Tier::kHost) {
     for (StepId step = 0; step < upper.size(); ++step)

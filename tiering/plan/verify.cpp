@@ -10,7 +10,7 @@ namespace ebbtide {
 namespace verifying {
 
 std::string describe(const Program& program, const Plan& plan, TaskAt at) {
-  const Task& task = plan.tasks[index(at.lane)][at.index];
+  const Task& task = plan.task(at);
   if (task.kind() != TaskKind::kOp) return fmt::format("{} task {}", name(at.lane), at.index);
   return fmt::format("{} task {} (op {}, {})", name(at.lane), at.index, task.first,
                      program.kernel(program.op(task.first).kernel).name);

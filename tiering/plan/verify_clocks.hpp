@@ -20,12 +20,6 @@
 
 namespace ebbtide::verifying {
 
-// A task by its place in the plan.
-struct TaskAt {
-  Lane lane = Lane::kCompute;
-  std::uint32_t index = 0;
-};
-
 // Padded to a power of two, so that comparing and joining clocks takes one vector instruction.
 struct alignas(32) Clock {
   std::array<std::uint32_t, 8> finished{};  // by lane

@@ -88,7 +88,7 @@ class Content {
   }
 
   void step(TaskAt at) {
-    const Task& task = plan_.tasks[index(at.lane)][at.index];
+    const Task& task = plan_.task(at);
     const Clock& known = clocks_.at_start(at);
     switch (task.kind()) {
       case TaskKind::kOp:
@@ -101,7 +101,7 @@ class Content {
   }
 
   void run_op(TaskAt at, const Clock& known, OpId op) {
-    const Tier tier = source_tier(at.lane);
+    const Tier tier = route(at.lane).from;
     const std::uint32_t begin = program_.op(op).uses_begin;
     const std::span<const Use> uses = program_.uses(op);
     for (std::uint32_t i = 0; i < uses.size(); ++i) {
@@ -135,11 +135,11 @@ class Content {
   }
 
   void copy(TaskAt at, const Clock& known, const Segment& segment) {
-    const Touch from{at, known, source_tier(at.lane), segment.from, segment.value};
+    const Touch from{at, known, route(at.lane).from, segment.from, segment.value};
     Piece& source = find_content(from);
     const std::uint32_t version = source.version;
     mark_read(from, source);
-    write({at, known, target_tier(at.lane), segment.to, segment.value}, version);
+    write({at, known, route(at.lane).to, segment.to, segment.value}, version);
   }
 
   // The piece that holds the value whole, whatever its version.
@@ -234,16 +234,15 @@ class Content {
       for (std::uint32_t i = walked_[lane]; i < count; ++i) {
         const TaskAt at{static_cast<Lane>(lane), i};
         if (clocks_.at_start(at).covers(finish_of(touch.task))) break;
-        const bool is_itself = at.lane == touch.task.lane && at.index == touch.task.index;
-        if (!is_itself && puts(at, touch)) return at;
+        if (at != touch.task && puts(at, touch)) return at;
       }
     }
     return std::nullopt;
   }
 
   bool puts(TaskAt at, const Touch& touch) const {
-    if (target_tier(at.lane) != touch.tier) return false;
-    const Task& task = plan_.tasks[index(at.lane)][at.index];
+    if (route(at.lane).to != touch.tier) return false;
+    const Task& task = plan_.task(at);
     if (task.kind() != TaskKind::kOp)
       return std::ranges::any_of(plan_.segments_of(task), [&](const Segment& segment) {
         return segment.value == touch.value && segment.to == touch.address;

@@ -29,34 +29,4 @@ std::string describe(const Program& program, const Plan& plan, Wait finish);
 // "attention output (3, 17)", or what stands for no value
 std::string describe(const Program& program, ValueId value);
 
-constexpr bool is_transfer(Lane lane) {
-  return lane == Lane::kD2h || lane == Lane::kH2d || lane == Lane::kNvmeWrite ||
-         lane == Lane::kNvmeRead;
-}
-// Where the tasks of a lane read and write. Requires a lane that moves or computes.
-constexpr Tier source_tier(Lane lane) {
-  switch (lane) {
-    case Lane::kNvmeRead:
-      return Tier::kNvme;
-    case Lane::kH2d:
-    case Lane::kNvmeWrite:
-    case Lane::kHostCompute:
-      return Tier::kHost;
-    default:
-      return Tier::kDevice;
-  }
-}
-constexpr Tier target_tier(Lane lane) {
-  switch (lane) {
-    case Lane::kNvmeWrite:
-      return Tier::kNvme;
-    case Lane::kD2h:
-    case Lane::kNvmeRead:
-    case Lane::kHostCompute:
-      return Tier::kHost;
-    default:
-      return Tier::kDevice;
-  }
-}
-
 }  // namespace ebbtide::verifying

@@ -68,7 +68,7 @@ class Form {
     }
   }
 
-  const Task& task(TaskAt at) const { return plan_.tasks[index(at.lane)][at.index]; }
+  const Task& task(TaskAt at) const { return plan_.task(at); }
 
   void check_waits(TaskAt at) const {
     const Task& it = task(at);
@@ -109,8 +109,8 @@ class Form {
       if (segment.value >= program_.value_count())
         reject(PlanFault::kMalformed, "{} task {} moves value {} of {}", name(at.lane), at.index,
                segment.value, program_.value_count());
-      check_touched(source_tier(at.lane), segment.from, segment.value, at);
-      check_touched(target_tier(at.lane), segment.to, segment.value, at);
+      check_touched(route(at.lane).from, segment.from, segment.value, at);
+      check_touched(route(at.lane).to, segment.to, segment.value, at);
     }
   }
 
@@ -143,7 +143,7 @@ class Form {
   }
 
   void check_operands(OpId op) const {
-    const Tier tier = program_.place(op) == Place::kDevice ? Tier::kDevice : Tier::kHost;
+    const Tier tier = program_.operand_tier(op);
     const std::uint32_t begin = program_.op(op).uses_begin;
     const std::span<const Use> uses = program_.uses(op);
     for (std::uint32_t i = 0; i < uses.size(); ++i)

@@ -24,17 +24,17 @@ class WaitMaker {
   }
 
   void run() {
-    for (const TaskPlace& place : order_.started) make_waits_of(place);
+    for (const TaskAt& place : order_.started) make_waits_of(place);
   }
 
  private:
-  void make_waits_of(const TaskPlace& place) {
+  void make_waits_of(const TaskAt& place) {
     const std::size_t lane = index(place.lane);
     const std::uint32_t width = order_.width[lane];
     Clock& started = started_[lane];  // starts are in order: what held for the last one holds
-    if (place.task + 1 > width) raise(started, finished_[lane][place.task + 1 - width]);
-    const Clock wanted = wanted_by(order_.tasks[lane][place.task]);
-    Task& task = plan_.tasks[lane][place.task];
+    if (place.index + 1 > width) raise(started, finished_[lane][place.index + 1 - width]);
+    const Clock wanted = wanted_by(order_.tasks[lane][place.index]);
+    Task& task = plan_.tasks[lane][place.index];
     task.waits_begin = static_cast<std::uint32_t>(plan_.waits.size());
     for (std::uint32_t other = 0; other < kLaneCount; ++other) {
       if (wanted[other] <= started[other] || implied(wanted, other)) continue;
@@ -44,7 +44,7 @@ class WaitMaker {
     for (const Wait& wait : plan_.waits_of(task)) raise(started, finished_[wait.lane][wait.count]);
     Clock finished = finished_[lane].back();
     raise(finished, started);
-    finished[lane] = place.task + 1;
+    finished[lane] = place.index + 1;
     finished_[lane].push_back(finished);
   }
 
@@ -52,8 +52,8 @@ class WaitMaker {
     Clock wanted{};
     for (std::uint32_t i = 0; i < task.count; ++i) {
       for (const NodeId before : predecessors_[order_.members[task.first + i]]) {
-        const TaskPlace& at = order_.place_of[before];
-        wanted[index(at.lane)] = std::max(wanted[index(at.lane)], at.task + 1);
+        const TaskAt& at = order_.place_of[before];
+        wanted[index(at.lane)] = std::max(wanted[index(at.lane)], at.index + 1);
       }
     }
     return wanted;

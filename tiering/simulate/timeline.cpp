@@ -24,7 +24,7 @@ class Exposure {
     const std::vector<Interval>& compute = timeline_.tasks[index(Lane::kCompute)];
     double still_since_s = 0;
     for (std::uint32_t i = 0; i < compute.size(); ++i) {
-      charge_stretch(still_since_s, compute[i].start_s, last_waited(Lane::kCompute, i));
+      charge_stretch(still_since_s, compute[i].start_s, last_waited({Lane::kCompute, i}));
       still_since_s = std::max(still_since_s, compute[i].end_s);
     }
     charge_stretch(still_since_s, timeline_.step_seconds, last_of_step());
@@ -32,30 +32,26 @@ class Exposure {
   }
 
  private:
-  struct TaskAt {
-    std::size_t lane = 0;
-    std::uint32_t index = 0;
-  };
-
-  double end_s(TaskAt at) const { return timeline_.tasks[at.lane][at.index].end_s; }
+  const Interval& ran(TaskAt at) const { return timeline_.tasks[index(at.lane)][at.index]; }
+  double end_s(TaskAt at) const { return ran(at).end_s; }
 
   void charge_stretch(double begin_s, double end_s, std::optional<TaskAt> held_by) {
     while (begin_s < end_s && held_by) {
-      const Interval& ran = timeline_.tasks[held_by->lane][held_by->index];
-      if (ran.end_s <= begin_s || held_by->lane == index(Lane::kCompute)) return;
-      const double from_s = std::max(begin_s, std::min(ran.start_s, end_s));
-      exposed_s_[held_by->lane] += std::min(end_s, ran.end_s) - from_s;
+      const Interval& held = ran(*held_by);
+      if (held.end_s <= begin_s || held_by->lane == Lane::kCompute) return;
+      const double from_s = std::max(begin_s, std::min(held.start_s, end_s));
+      exposed_s_[index(held_by->lane)] += std::min(end_s, held.end_s) - from_s;
       end_s = from_s;
-      held_by = last_waited(static_cast<Lane>(held_by->lane), held_by->index);
+      held_by = last_waited(*held_by);
     }
   }
 
   // Of all that a task had to wait for, its lane's own tasks included, what ended last.
-  std::optional<TaskAt> last_waited(Lane lane, std::uint32_t task) const {
+  std::optional<TaskAt> last_waited(TaskAt at) const {
     std::optional<TaskAt> last;
-    const std::uint32_t width = std::max(plan_.width[index(lane)], 1U);
-    if (task >= width) last = later(last, index(lane), task + 1 - width);
-    for (const Wait wait : plan_.waits_of(plan_.tasks[index(lane)][task]))
+    const std::uint32_t width = std::max(plan_.width[index(at.lane)], 1U);
+    if (at.index >= width) last = later(last, index(at.lane), at.index + 1 - width);
+    for (const Wait wait : plan_.waits_of(plan_.task(at)))
       last = later(last, wait.lane, wait.count);
     return last;
   }
@@ -70,7 +66,7 @@ class Exposure {
   std::optional<TaskAt> later(std::optional<TaskAt> than, std::size_t lane,
                               std::uint32_t count) const {
     if (count == 0) return than;
-    const TaskAt at{lane, last_of_prefix_[lane][count - 1]};
+    const TaskAt at{static_cast<Lane>(lane), last_of_prefix_[lane][count - 1]};
     return !than || end_s(at) > end_s(*than) ? at : than;
   }
 

@@ -1,0 +1,27 @@
+// What options leave to "auto" as far as no plan has to be made to know it: shape, activation
+// policies to try, the planner's options. Pure.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "ebbtide/plan.hpp"
+#include "src/model/llama.hpp"
+#include "src/train/options.hpp"
+
+namespace ebbtide::train {
+
+// A limit on resident bytes that was not given.
+inline constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
+
+// Chunk and group as asked, or as pure functions of model, length and dtype.
+model::StepShape resolve_shape(const model::ModelConfig& config, const TrainOptions& options);
+
+// Policies in the order in which they are tried: as given, or keep what fits, then offload, then
+// recompute more and more.
+std::vector<model::ActivationPolicy> policies_to_try(const PlanningOptions& options);
+
+PlanOptions plan_options(const TrainOptions& options);
+
+}  // namespace ebbtide::train
