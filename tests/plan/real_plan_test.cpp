@@ -1,6 +1,8 @@
 // Plans of the Llama step itself: the verifier takes them, and hardly any of their waits is idle.
 #include <gtest/gtest.h>
 
+#include "ebbtide/error.hpp"
+
 #include <string>
 #include <vector>
 
@@ -56,6 +58,32 @@ TEST(RealPlan, RunsInVirtualTimeWithItsExposureAccountedFor) {
   EXPECT_GT(timeline.step_seconds, 0);
   EXPECT_NEAR(exposed_s + timeline.busy_seconds(Lane::kCompute), timeline.step_seconds,
               1e-9 * timeline.step_seconds);
+}
+
+// Where the device has to slide its tenants and the host to spill, each waits for the other's room.
+TEST(RealPlan, OfEveryPairOfDeviceAndHostBudgetsIsRightOrDoesNotFit) {
+  const model::ModelConfig config = model::preset("demo");
+  const model::StepShape shape{.seq_len = 4096, .chunk_tokens = 256, .dtype = DType::kF32};
+  const model::ModelHomes homes =
+      model::lay_out_homes(config, shape, {Tier::kNvme, Tier::kNvme, Tier::kNvme});
+  const Program program = model::forward_backward_program(config, homes, {.shape = shape}, nullptr);
+  const std::uint64_t smallest = smallest_device_budget(program);
+  int planned = 0;
+  for (const double times : {1.0, 1.03, 1.2, 1.6, 2.0, 3.0}) {
+    const auto device_bytes = static_cast<std::uint64_t>(times * static_cast<double>(smallest));
+    for (std::uint64_t host_mib = 1; host_mib <= 32; host_mib += host_mib < 8 ? 1 : 8) {
+      const Budgets budgets{device_bytes, host_mib << 20, std::uint64_t{1} << 30};
+      try {
+        const Plan plan = make_plan(program, budgets, generic_cpu_hardware(), {});
+        const Verdict verdict = verify(program, plan);
+        EXPECT_TRUE(verdict.ok()) << times << ", " << host_mib << " MiB: " << verdict.message;
+        ++planned;
+      } catch (const Error& error) {
+        EXPECT_EQ(error.code(), make_error_code(Errc::kDoesNotFit)) << error.what();
+      }
+    }
+  }
+  EXPECT_GE(planned, 40);
 }
 
 // 7B in chunks of 8K tokens, its weights, gradients and optimizer state on the host.

@@ -214,7 +214,7 @@ Window AddressMap::slide(const Window& window, std::uint64_t size, NodeId mover,
     touches.push_back(old.begin == old.to ? touches_[old.id]
                       : old.copied        ? Touches{mover, kNone, {}}
                                           : touches_after_slide(all, old.to, to_end, mover));
-    if (old.begin != old.to) block.last_step = std::max(block.last_step, step);
+    if (old.begin != old.to) block.last_step = std::max(block.last_step, step + 1);
     block.begin = old.to;
     at = to_end;
   }

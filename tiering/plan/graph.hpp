@@ -28,6 +28,7 @@ constexpr Lane lane_down_from(Tier upper) {
 // A transfer of one value, or a move of several inside the device arena.
 struct Transfer {
   Lane lane = Lane::kD2h;
+  bool prepares = false;            // decided while the step at `position` got its places
   ValueId value = kNone;            // kNone: a move, of segments [first_move, first_move + moves)
   std::uint64_t upper_address = 0;  // in the tier nearer to the device
   std::uint64_t lower_address = 0;

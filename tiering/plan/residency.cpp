@@ -103,7 +103,9 @@ void Residency::act(StepId step) {
     const BlockId block = states_[steps_.uses[use].value].block;
     if (block != kNone) map_.block(block).pinned_at = step;
   }
+  preparing_ = step;
   place_operands(step);
+  preparing_ = kNever;
   // Only now: making room for a later operand may have moved an earlier one.
   for (std::uint32_t use = begin; use < end; ++use) touch(step, use);
   for (std::uint32_t use = begin; use < end; ++use) after_use(step, use);
@@ -273,7 +275,7 @@ void Residency::bring_up(StepId step, ValueId value) {
   transfer.value = value;
   transfer.needed_by = step;
   transfer.upper_address = block.begin;
-  transfer.position = std::max({issue_step(step, value), state.below_ready, block.unused_from()});
+  place_at(std::max({issue_step(step, value), state.below_ready, block.unused_from()}), transfer);
   state.load_from = kNever;
   if (step < steps_.size()) transfer.not_before_op = steps_.issue_op[step];
   const NodeId node = graph_.add(transfer);
@@ -283,6 +285,13 @@ void Residency::bring_up(StepId step, ValueId value) {
   state.valid = true;
 }
 
+// What is decided for a step comes before it, in the order of the decisions: room that was made for
+// one operand may come from what had to be done for another.
+void Residency::place_at(StepId position, Transfer& transfer) const {
+  transfer.position = std::min(position, preparing_);
+  transfer.prepares = transfer.position == preparing_;
+}
+
 void Residency::send_down(StepId position, ValueId value) {
   State& state = states_[value];
   Block& block = map_.block(state.block);
@@ -290,7 +299,8 @@ void Residency::send_down(StepId position, ValueId value) {
   transfer.lane = lane_down_from(tier_);
   transfer.value = value;
   transfer.upper_address = block.begin;
-  transfer.position = position;
+  place_at(position, transfer);
+  position = transfer.position;
   const NodeId node = graph_.add(transfer);
   Touches& touches = map_.touches(state.block);
   if (touches.writer != kNone) graph_.add_edge(touches.writer, node);

@@ -119,6 +119,7 @@ class Residency {
 
   void bring_up(StepId step, ValueId value);
   void send_down(StepId position, ValueId value);
+  void place_at(StepId position, Transfer& transfer) const;
   void drop(ValueId value);
   void evict(BlockId id);
 
@@ -159,6 +160,7 @@ class Residency {
   const PlanOptions& options_;
   const std::uint64_t home_bytes_;
   AddressMap map_;
+  StepId preparing_ = kNever;  // the step whose operands get their places
   std::vector<State> states_;
   std::vector<Next> next_of_use_;
   std::vector<std::uint64_t> addresses_;

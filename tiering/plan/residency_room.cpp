@@ -88,7 +88,7 @@ double Residency::ready_by_moving(const Moment& now, std::uint64_t size) {
 }
 
 void Residency::add_block(const Block& block, Room& room) const {
-  double ready_s = steps_.start_s[block.unused_from()];
+  double ready_s = steps_.start_s[std::min<std::size_t>(block.unused_from(), steps_.size() - 1)];
   if (block.free()) {
     ready_s = std::max(ready_s, block.available_s);
   } else {

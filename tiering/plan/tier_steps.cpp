@@ -72,7 +72,7 @@ TierSteps device_steps(const Program& program, const std::vector<double>& op_sta
 namespace {
 
 // Where a node belongs among the steps above, and in what order at one place: what frees the tier
-// above (stores) first, then ops, then loads.
+// above (stores) first, then what was decided for the step itself, then ops, then loads for later.
 struct Placed {
   StepId position = 0;
   std::uint8_t rank = 0;
@@ -86,16 +86,17 @@ std::vector<Placed> merged(const Graph& graph, Tier tier, const TierSteps& upper
   std::vector<Placed> placed;
   if (tier == Tier::kHost) {
     for (StepId step = 0; step < upper.size(); ++step)
-      if (upper.below[step]) placed.push_back({step, 1, upper.node[step]});
+      if (upper.below[step]) placed.push_back({step, 2, upper.node[step]});
   }
   for (NodeId node = graph.op_count(); node < graph.node_count(); ++node) {
     const Transfer& transfer = graph.transfer(node);
-    if (transfer.lane == down) placed.push_back({transfer.position, 0, node});
-    if (transfer.lane == up) placed.push_back({transfer.position, 2, node});
+    if (transfer.lane != down && transfer.lane != up) continue;
+    const std::uint8_t rank = transfer.prepares ? 1 : transfer.lane == down ? 0 : 3;
+    placed.push_back({transfer.position, rank, node});
   }
   // Loads issued at one place come in the order in which they are needed.
   const auto key = [&graph](const Placed& p) {
-    return p.rank == 2 ? graph.transfer(p.node).needed_by : 0;
+    return p.rank == 3 ? graph.transfer(p.node).needed_by : 0;
   };
   std::stable_sort(placed.begin(), placed.end(), [&key](const Placed& a, const Placed& b) {
     if (a.position != b.position) return a.position < b.position;
@@ -114,14 +115,16 @@ TierSteps lower_steps(const Graph& graph, Tier tier, const TierSteps& upper,
   const auto op_at = [&upper, &op_start_s](StepId position) {
     return position < upper.size() ? upper.op[position] : static_cast<OpId>(op_start_s.size() - 1);
   };
+  const Tier above = tier == Tier::kHost ? Tier::kDevice : Tier::kHost;
   for (const Placed& placed : merged(graph, tier, upper)) {
     steps.node.push_back(placed.node);
-    if (placed.rank == 1) {
+    if (graph.is_op(placed.node)) {
       const auto uses = graph.program().uses(placed.node);
       steps.uses.insert(steps.uses.end(), uses.begin(), uses.end());
     } else {
-      const ValueId value = graph.transfer(placed.node).value;
-      steps.uses.push_back(placed.rank == 0 ? write(value) : read(value));
+      const Transfer& transfer = graph.transfer(placed.node);
+      const bool comes_down = transfer.lane == lane_down_from(above);
+      steps.uses.push_back(comes_down ? write(transfer.value) : read(transfer.value));
     }
     steps.use_begin.push_back(static_cast<std::uint32_t>(steps.uses.size()));
     steps.op.push_back(op_at(placed.position));
