@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <latch>
+#include <semaphore>
 #include <thread>
 
 #include "ebbtide/device.hpp"
@@ -49,6 +50,28 @@ class Direction {
   std::uint64_t at_ = 0;
 };
 
+// Seconds of the smallest copy by a lane: its thread sleeps until there is work, and whoever waits
+// for the copy sleeps until it is done.
+double measure_latency(Direction& direction, Pace& pace) {
+  std::binary_semaphore asked(0);
+  std::binary_semaphore done(0);
+  std::jthread lane([&](const std::stop_token& end) {
+    for (asked.acquire(); !end.stop_requested(); asked.acquire()) {
+      direction.copy(kSmallestBytes);
+      done.release();
+    }
+  });
+  const double seconds = median_seconds(
+      [&] {
+        asked.release();
+        done.acquire();
+      },
+      pace.begin("latency"), pace.stop());
+  lane.request_stop();
+  asked.release();
+  return seconds;
+}
+
 CopyFigure measure_size(std::uint64_t size_bytes, Direction& d2h, Direction& h2d, Pace& pace) {
   CopyFigure figure{.size_bytes = size_bytes};
   const auto begin = [&](const char* what) {
@@ -81,8 +104,7 @@ CopyFigures measure_copies(Pace& pace) {
   Direction h2d(*device, Lane::kH2d, on_host.subspan(kHalf), on_device.subspan(kHalf));
   pace.expect(1 + 3 * kSizes.size());
   CopyFigures figures;
-  figures.latency_s =
-      median_seconds([&] { d2h.copy(kSmallestBytes); }, pace.begin("latency"), pace.stop());
+  figures.latency_s = measure_latency(d2h, pace);
   for (const std::uint64_t size_bytes : kSizes)
     figures.sizes.push_back(measure_size(size_bytes, d2h, h2d, pace));
   throw_if_stopped(pace.stop());
