@@ -149,7 +149,8 @@ void MachineBuilder::set_link() {
   set("link.alone", link.alone_bytes_per_s, alone, how);
   set("link.both_ways", link.both_ways_bytes_per_s, std::min(alone, beside), how);
   set("link.all_cards", link.all_cards_bytes_per_s, std::min(alone, beside), "there is one device");
-  set("link.latency", link.latency_s, figures_.copies.latency_s, "a copy of 64 bytes by a lane that slept");
+  set("link.latency", link.latency_s, figures_.copies.latency_s,
+      "a copy of 64 bytes by a lane that slept");
 }
 
 void MachineBuilder::set_host() {
