@@ -9,6 +9,7 @@
 
 #include "ebbtide/error.hpp"
 #include "src/cli/command.hpp"
+#include "src/cli/message.hpp"
 #include "src/cli/parse.hpp"
 #include "src/cli/signals.hpp"
 #include "src/cli/train_flags.hpp"
@@ -92,7 +93,7 @@ class Printer final : public train::TrainObserver {
   }
   void warned(const std::string& warning) override {
     if (progress_) progress_->finish();
-    fmt::print(stderr, "ebbtide: warning: {}\n", warning);
+    print_message("warning: ", warning.c_str());
   }
   void stepped(const report::StepReport& step) override {
     if (!progress_) progress_.emplace(stdout, report::progress_style(stdout), step.step, steps_);
