@@ -203,8 +203,11 @@ std::optional<StepPlans> plan_run(const TrainOptions& options, const RunModel& r
 std::optional<CheckpointDirectory> open_checkpoints(const fs::path& save) {
   if (save.empty()) return std::nullopt;
   try {
+    check_takes_checkpoints(save);
     return CheckpointDirectory(save);
   } catch (const Error& error) {
+    if (error.code() == Errc::kBadUsage)
+      throw Error(Errc::kBadUsage, fmt::format("--save {}", error.what()));
     // Before a step has run this is a setting that cannot be had.
     throw Error(Errc::kBadUsage,
                 fmt::format("--save: {}; give a directory that this user may make and write",
