@@ -44,10 +44,11 @@ std::string facts_text(const train::RunFacts& facts) {
   const model::StepShape& shape = facts.shape;
   return fmt::format(
       "model {}: {} parameters, {}, {} threads\n"
+      "weights: {}\n"
       "sequence of {} tokens in {} chunks of {}, {} query chunks a pass over the keys\n"
       "weights on {}, gradients on {}, optimizer state on {}; activations {}, {:.0f} % saved\n",
-      facts.model, facts.parameters, ebbtide::name(shape.dtype), facts.threads, shape.seq_len,
-      shape.chunks(), shape.chunk_tokens, shape.attention_group,
+      facts.model, facts.parameters, ebbtide::name(shape.dtype), facts.threads, facts.weights,
+      shape.seq_len, shape.chunks(), shape.chunk_tokens, shape.attention_group,
       ebbtide::name(facts.placement.parameters), ebbtide::name(facts.placement.gradients),
       ebbtide::name(facts.placement.optimizer), name(facts.activations.mode),
       100 * facts.activations.saved_fraction);

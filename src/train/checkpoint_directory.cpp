@@ -183,7 +183,8 @@ fs::path find_checkpoint(const fs::path& path) {
   };
   if (!fs::is_directory(path))
     throw Error(Errc::kBadUsage, fmt::format("--resume {}: no such directory", path.string()));
-  if (is_checkpoint(path)) return fs::canonical(path);
+  // Past the links of a directory of checkpoints.
+  if (is_checkpoint(path)) return fs::canonical(path / kStateDirectory).parent_path();
   // A run killed before its first links were made still has whole checkpoints.
   const std::vector<std::int64_t> steps = CheckpointDirectory(path).steps();
   for (auto step = steps.rbegin(); step != steps.rend(); ++step) {

@@ -24,6 +24,46 @@ TEST_F(TrainInputs, RefusesAMalformedConfigNamingIt) {
   expect_refused(train({}), {"config.json"});
 }
 
+TEST_F(TrainInputs, RefusesAModelWhoseWeightsAreNotInTheOneFileThatIsRead) {
+  for (const std::string name : {"model.safetensors.index.json", "pytorch_model.bin", "other.bin",
+                                 "model-00001-of-00002.safetensors"}) {
+    const std::filesystem::path weights = directory_.write("model/" + name, "weights");
+    for (const Arguments& mode : {Arguments{}, Arguments{"--dry-run"}})
+      expect_refused(train(mode), {"--model " + (directory_ / "model").string(), name,
+                                   "model.safetensors, is read", "save_pretrained("});
+    std::filesystem::remove(weights);
+  }
+}
+
+TEST_F(TrainInputs, TakesNoTokenFileForWeights) {
+  const std::string path = directory_.write(
+      "model/data.bin", train::make_token_header(2, 97) + std::string(std::size_t{2} * 97, '\0'));
+  const Outcome outcome = run(with("--data", path));
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+}
+
+TEST_F(TrainInputs, RefusesALinkToWeightsThatAreMissing) {
+  std::filesystem::create_symlink(directory_ / "gone", directory_ / "model/model.safetensors");
+  expect_refused(train({}), {"model.safetensors is a link to ", "gone, which is missing"});
+}
+
+TEST_F(TrainInputs, SaysWhereTheWeightsComeFrom) {
+  const auto expect_weights = [](const Arguments& arguments, const std::string& from) {
+    for (const Arguments& mode : {Arguments{}, Arguments{"--dry-run"}}) {
+      Arguments all = arguments;
+      all.insert(all.end(), mode.begin(), mode.end());
+      const Outcome outcome = run(all);
+      EXPECT_EQ(outcome.status, 0) << outcome.err;
+      EXPECT_NE(outcome.out.find("\nweights: " + from + "\n"), std::string::npos) << outcome.out;
+    }
+  };
+  expect_weights(train({"--seed", "7"}), "random, seed 7");
+  const std::filesystem::path save = directory_ / "save";
+  ASSERT_EQ(run(with_steps(train({"--save", save}), "1")).status, 0);
+  expect_weights(with("--model", save), "from " + (save / "model.safetensors").string());
+  expect_weights(train({"--resume", save}), "from checkpoint " + (save / "step-00000001").string());
+}
+
 TEST_F(TrainInputs, RefusesATokenOutsideTheVocabulary) {
   std::string bytes = train::make_token_header(2, 200);
   for (int i = 0; i < 200; ++i)
