@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "ebbtide/error.hpp"
@@ -144,6 +145,18 @@ HardwareModel hardware_named(const std::string& name, DType dtype) {
   }
 }
 
+void run(const train::TrainOptions& options, const TrainExtras& extras) {
+  train::Stop stop;
+  const SignalWatcher watcher([&stop](const std::string& signal) { stop.request(signal); });
+  Printer printer(options, extras);
+  try {
+    train::train(options, printer, stop);
+  } catch (...) {
+    printer.end_line();
+    throw;
+  }
+}
+
 }  // namespace
 
 int train_command(Arguments arguments) {
@@ -158,14 +171,16 @@ int train_command(Arguments arguments) {
   if (!extras.hardware.empty())
     options.hardware = hardware_named(extras.hardware, options.run.dtype);
 
-  train::Stop stop;
-  const SignalWatcher watcher([&stop](const std::string& signal) { stop.request(signal); });
-  Printer printer(options, extras);
   try {
-    train::train(options, printer, stop);
-  } catch (...) {
-    printer.end_line();
+    run(options, extras);
+  } catch (const Error&) {
     throw;
+  } catch (const std::system_error& error) {
+    // Only std::thread throws one that is no Error, and all threads start before the first step.
+    throw Error(Errc::kDoesNotFit,
+                fmt::format("could not start a thread: {}; use fewer --threads or raise the limit "
+                            "(ulimit -u, ulimit -v, a control group's pids.max)",
+                            error.code().message()));
   }
   return 0;
 }

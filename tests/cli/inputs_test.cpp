@@ -1,11 +1,17 @@
 // Models and data that cannot be used.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include "src/train/token_file.hpp"
 #include "tests/cli/train_command.hpp"
 
 namespace ebbtide::test {
 namespace {
+
+bool limit(int resource, rlim_t bytes) {
+  const rlimit both{bytes, bytes};
+  return ::setrlimit(static_cast<__rlimit_resource>(resource), &both) == 0;
+}
 
 class TrainInputs : public TrainCommand {};
 
@@ -70,6 +76,29 @@ TEST_F(TrainInputs, RefusesATokenOutsideTheVocabulary) {
     bytes += i == 150 ? std::string("\x00\x01", 2) : std::string("a\0", 2);
   const std::string path = directory_.write("data.bin", bytes);
   expect_refused(with("--data", path), {path, "150", "256"});
+}
+
+// Each thread has a stack of the limit: the first one, or one of the team, has no room.
+TEST_F(TrainInputs, RefusesMoreThreadsThanCanBeStarted) {
+  for (const rlim_t stack : {rlim_t{2} << 30, rlim_t{256} << 20}) {
+    const auto little_room = [stack] {
+      return limit(RLIMIT_STACK, stack) && limit(RLIMIT_AS, rlim_t{1} << 30);
+    };
+    const Outcome outcome = Child(program(), with("--threads", "16"), little_room).wait();
+    EXPECT_EQ(outcome.ended_by, 0);
+    expect_refusal(outcome, {"could not start a thread: Resource temporarily unavailable",
+                             "use fewer --threads or raise the limit"});
+  }
+}
+
+TEST_F(TrainInputs, FailWhereTheDataShrinksWhileItTrains) {
+  Child child(with_steps(train({}), "100000"));
+  ASSERT_TRUE(child.wait_for_output("step 1/"));
+  std::filesystem::resize_file(directory_ / "data.txt", 1);
+  const Outcome outcome = child.wait();
+  EXPECT_EQ(outcome.status, 1) << outcome.err;
+  EXPECT_NE(outcome.err.find("it has shrunk since it was opened"), std::string::npos)
+      << outcome.err;
 }
 
 TEST_F(TrainInputs, RefusesDataThatIsMissingEmptyOrTooShort) {
