@@ -24,6 +24,8 @@ class Category final : public std::error_category {
         return "corrupted";
       case Errc::kCancelled:
         return "cancelled";
+      case Errc::kDataChanged:
+        return "changed data";
       case Errc::kDiverged:
         return "not finite";
     }

@@ -37,12 +37,21 @@ void Team::Unmap::operator()(std::byte* memory) const {
 
 Team::Team(int threads) : memory_(map_memory(memory_bytes(threads)), Unmap{memory_bytes(threads)}) {
   workers_.reserve(static_cast<std::size_t>(threads) - 1);
-  for (int member = 1; member < threads; ++member) {
-    workers_.emplace_back([this, member] { serve(member); });
+  try {
+    for (int member = 1; member < threads; ++member) {
+      workers_.emplace_back([this, member] { serve(member); });
+    }
+  } catch (...) {  // a thread that still runs must not be destroyed
+    stop();
+    throw;
   }
 }
 
 Team::~Team() {
+  stop();
+}
+
+void Team::stop() {
   stop_ = true;
   ++signal_;
   signal_.notify_all();

@@ -27,7 +27,7 @@ class Team {
   static constexpr std::size_t kScratchBytes = std::size_t{6} << 20;
   static constexpr std::size_t kSharedBytes = std::size_t{512} << 10;
 
-  // Requires threads >= 1.
+  // Requires threads >= 1. Throws std::system_error where a thread cannot be started.
   explicit Team(int threads);
   ~Team();
   Team(const Team&) = delete;
@@ -70,6 +70,7 @@ class Team {
   };
 
   void run(std::int64_t count, const Job& job);
+  void stop();
   void work(int member);
   bool take_block(int member);
   void keep_failure();

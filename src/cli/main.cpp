@@ -3,7 +3,6 @@
 
 #include <array>
 #include <csignal>
-#include <cstdio>
 #include <exception>
 #include <string>
 #include <string_view>
@@ -11,6 +10,7 @@
 
 #include "ebbtide/error.hpp"
 #include "src/cli/command.hpp"
+#include "src/cli/message.hpp"
 #include "src/cli/version.hpp"
 
 namespace ebbtide::cli {
@@ -69,14 +69,14 @@ int run(Arguments arguments) {
   try {
     return dispatch(arguments);
   } catch (const Error& error) {
-    fmt::print(stderr, "ebbtide: {}\n", error.what());
+    print_message("", error.what());
     return exit_status(error.code());
   } catch (const ContractViolation& violation) {
-    fmt::print(stderr, "ebbtide: internal error, please report it: {}\n", violation.what());
+    print_message("internal error, please report it: ", violation.what());
   } catch (const std::bad_alloc&) {
-    fmt::print(stderr, "ebbtide: out of memory outside the budgets\n");
+    print_message("", "out of memory outside the budgets");
   } catch (const std::exception& error) {
-    fmt::print(stderr, "ebbtide: {}\n", error.what());
+    print_message("", error.what());
   }
   return 1;
 }
@@ -85,6 +85,7 @@ int run(Arguments arguments) {
 }  // namespace ebbtide::cli
 
 int main(int argc, char** argv) {
+  ebbtide::cli::open_standard_streams();
   // A write past a file size limit then fails with EFBIG instead of ending the process.
   std::signal(SIGXFSZ, SIG_IGN);
   const std::vector<std::string> arguments(argv + 1, argv + argc);

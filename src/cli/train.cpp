@@ -5,10 +5,12 @@
 #include <cstdio>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "ebbtide/error.hpp"
 #include "src/cli/command.hpp"
+#include "src/cli/message.hpp"
 #include "src/cli/parse.hpp"
 #include "src/cli/signals.hpp"
 #include "src/cli/train_flags.hpp"
@@ -43,10 +45,11 @@ std::string facts_text(const train::RunFacts& facts) {
   const model::StepShape& shape = facts.shape;
   return fmt::format(
       "model {}: {} parameters, {}, {} threads\n"
+      "weights: {}\n"
       "sequence of {} tokens in {} chunks of {}, {} query chunks a pass over the keys\n"
       "weights on {}, gradients on {}, optimizer state on {}; activations {}, {:.0f} % saved\n",
-      facts.model, facts.parameters, ebbtide::name(shape.dtype), facts.threads, shape.seq_len,
-      shape.chunks(), shape.chunk_tokens, shape.attention_group,
+      facts.model, facts.parameters, ebbtide::name(shape.dtype), facts.threads, facts.weights,
+      shape.seq_len, shape.chunks(), shape.chunk_tokens, shape.attention_group,
       ebbtide::name(facts.placement.parameters), ebbtide::name(facts.placement.gradients),
       ebbtide::name(facts.placement.optimizer), name(facts.activations.mode),
       100 * facts.activations.saved_fraction);
@@ -92,7 +95,7 @@ class Printer final : public train::TrainObserver {
   }
   void warned(const std::string& warning) override {
     if (progress_) progress_->finish();
-    fmt::print(stderr, "ebbtide: warning: {}\n", warning);
+    print_message("warning: ", warning.c_str());
   }
   void stepped(const report::StepReport& step) override {
     if (!progress_) progress_.emplace(stdout, report::progress_style(stdout), step.step, steps_);
@@ -142,6 +145,18 @@ HardwareModel hardware_named(const std::string& name, DType dtype) {
   }
 }
 
+void run(const train::TrainOptions& options, const TrainExtras& extras) {
+  train::Stop stop;
+  const SignalWatcher watcher([&stop](const std::string& signal) { stop.request(signal); });
+  Printer printer(options, extras);
+  try {
+    train::train(options, printer, stop);
+  } catch (...) {
+    printer.end_line();
+    throw;
+  }
+}
+
 }  // namespace
 
 int train_command(Arguments arguments) {
@@ -156,14 +171,16 @@ int train_command(Arguments arguments) {
   if (!extras.hardware.empty())
     options.hardware = hardware_named(extras.hardware, options.run.dtype);
 
-  train::Stop stop;
-  const SignalWatcher watcher([&stop](const std::string& signal) { stop.request(signal); });
-  Printer printer(options, extras);
   try {
-    train::train(options, printer, stop);
-  } catch (...) {
-    printer.end_line();
+    run(options, extras);
+  } catch (const Error&) {
     throw;
+  } catch (const std::system_error& error) {
+    // Only std::thread throws one that is no Error, and all threads start before the first step.
+    throw Error(Errc::kDoesNotFit,
+                fmt::format("could not start a thread: {}; use fewer --threads or raise the limit "
+                            "(ulimit -u, ulimit -v, a control group's pids.max)",
+                            error.code().message()));
   }
   return 0;
 }

@@ -226,6 +226,10 @@ void check_together(const TrainOptions& options) {
     if (tier == Tier::kNvme && memory.nvme_paths.empty())
       refuse(fmt::format("{} nvme needs --nvme-path", flag));
   }
+  const std::uint64_t block_bytes = options.transfer.io_block_bytes.value_or(0);
+  if (block_bytes % kPageAlignment != 0)
+    refuse(fmt::format("--io-block-size '{}': must be a multiple of {} bytes", block_bytes,
+                       kPageAlignment));
   if (options.checkpoint.save.empty() && options.checkpoint.save_every > 0)
     refuse("--save-every needs --save");
   if (options.checkpoint.save.empty() && options.checkpoint.keep > 0) refuse("--keep needs --save");

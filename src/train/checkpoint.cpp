@@ -19,7 +19,6 @@ namespace {
 namespace fs = std::filesystem;
 using model::SafetensorsFile;
 
-constexpr char kWeightsFile[] = "model.safetensors";
 constexpr char kOptimizerFile[] = "optimizer.safetensors";
 constexpr char kStateFile[] = "state.json";
 constexpr int kStateFormat = 1;

@@ -36,6 +36,7 @@ Position read_position(const std::filesystem::path& directory, const Settings& s
 // missing or has another shape.
 void read_checkpoint(const std::filesystem::path& directory, ModelState& state);
 
+inline constexpr char kWeightsFile[] = "model.safetensors";
 // Sets weights from "model.safetensors"; the moments are cleared. Throws as read_checkpoint.
 void read_weights(const std::filesystem::path& directory, ModelState& state);
 

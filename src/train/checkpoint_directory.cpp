@@ -18,6 +18,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr char kLatest[] = "latest";
+
 [[noreturn]] void fail(const char* operation, const fs::path& path, std::error_code code) {
   throw Error(code, {.operation = operation, .path = path.string()});
 }
@@ -62,7 +64,30 @@ std::optional<std::int64_t> step_of(const std::string& name) {
   return step;
 }
 
+bool is_link_of_ours(const fs::path& name) {
+  std::error_code none;
+  const fs::path target = fs::read_symlink(name, none);
+  if (none) return false;
+  if (name.filename() == kLatest) return step_of(target.string()).has_value();
+  return target == fs::path(kLatest) / name.filename();
+}
+
+bool may_become_link(const fs::path& name) {
+  std::error_code none;
+  return !fs::exists(fs::symlink_status(name, none)) || is_link_of_ours(name);
+}
+
 }  // namespace
+
+void check_takes_checkpoints(const fs::path& path) {
+  for (const char* entry : {"config.json", "model.safetensors", kStateDirectory, kLatest}) {
+    if (may_become_link(path / entry)) continue;
+    throw Error(Errc::kBadUsage,
+                fmt::format("{}: holds {} already, which no directory of checkpoints has there; "
+                            "name an empty or a new directory",
+                            path.string(), entry));
+  }
+}
 
 CheckpointDirectory::CheckpointDirectory(fs::path path) : path_(std::move(path)) {
   std::error_code code;
@@ -107,10 +132,10 @@ void CheckpointDirectory::discard(std::int64_t step) noexcept {
 }
 
 void CheckpointDirectory::link_latest(std::int64_t step) {
-  replace_link(final_path(step).filename(), path_ / "latest");
+  replace_link(final_path(step).filename(), path_ / kLatest);
   for (const fs::directory_entry& entry : fs::directory_iterator(final_path(step))) {
     const fs::path name = entry.path().filename();
-    replace_link(fs::path("latest") / name, path_ / name);
+    replace_link(fs::path(kLatest) / name, path_ / name);
   }
   synchronise(path_);
 }
@@ -119,8 +144,8 @@ void CheckpointDirectory::link_latest(std::int64_t step) {
 void CheckpointDirectory::replace_link(const fs::path& target, const fs::path& name) {
   const fs::path hidden = name.parent_path() / fmt::format(".{}.link", name.filename().string());
   std::error_code code;
-  if (fs::exists(fs::symlink_status(name)) && !fs::is_symlink(name))
-    fail("link the newest checkpoint over what is no link", name,
+  if (!may_become_link(name))
+    fail("link the newest checkpoint over what is no link to one", name,
          std::make_error_code(std::errc::file_exists));
   fs::remove(hidden, code);
   fs::create_symlink(target, hidden, code);
@@ -158,7 +183,8 @@ fs::path find_checkpoint(const fs::path& path) {
   };
   if (!fs::is_directory(path))
     throw Error(Errc::kBadUsage, fmt::format("--resume {}: no such directory", path.string()));
-  if (is_checkpoint(path)) return fs::canonical(path);
+  // Past the links of a directory of checkpoints.
+  if (is_checkpoint(path)) return fs::canonical(path / kStateDirectory).parent_path();
   // A run killed before its first links were made still has whole checkpoints.
   const std::vector<std::int64_t> steps = CheckpointDirectory(path).steps();
   for (auto step = steps.rbegin(); step != steps.rend(); ++step) {

@@ -9,7 +9,7 @@
 //  1. A checkpoint appears under its name complete and on the disk, or not at all: it is written
 //     under a hidden name, synchronised, then renamed. A process killed at any moment leaves the
 //     checkpoint before it loadable.
-//  2. Only entries that this class named are ever removed.
+//  2. Only entries that this class named are ever removed, and only links that it made replaced.
 #pragma once
 
 #include <cstdint>
@@ -42,6 +42,10 @@ class CheckpointDirectory {
 
   std::filesystem::path path_;
 };
+
+// Throws Error(kBadUsage) where an entry of the directory, a model's own file or a link to
+// elsewhere, stands where a link of ours must go. Changes nothing; the directory may be missing.
+void check_takes_checkpoints(const std::filesystem::path& path);
 
 // The checkpoint that `path` means: itself, or the newest in a directory of checkpoints.
 // Throws Error(kBadUsage) where there is none.

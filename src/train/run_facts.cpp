@@ -75,9 +75,11 @@ double expected_step_seconds(StepPlans& plans, const TrainOptions& options) {
   return sum;
 }
 
-RunFacts facts_of(StepPlans& plans, const TrainOptions& options, std::int64_t threads) {
+RunFacts facts_of(StepPlans& plans, const TrainOptions& options, const WeightSource& weights,
+                  std::int64_t threads) {
   const ProgramRecipe& recipe = plans.recipe();
   RunFacts facts{.model = options.model,
+                 .weights = describe(weights, options.run.seed),
                  .shape = recipe.shape,
                  .placement = recipe.placement,
                  .activations = recipe.activations,

@@ -10,6 +10,7 @@
 #include "src/train/choose_plans.hpp"
 #include "src/train/options.hpp"
 #include "src/train/step_plans.hpp"
+#include "src/train/weight_source.hpp"
 
 namespace ebbtide::train {
 
@@ -17,6 +18,7 @@ namespace ebbtide::train {
 struct RunFacts {
   std::string model;
   std::int64_t parameters = 0;
+  std::string weights;  // where they come from
   model::StepShape shape;
   model::StatePlacement placement;
   model::ActivationPolicy activations;
@@ -36,7 +38,8 @@ Settings settings_of(const TrainOptions& options, const RunModel& run,
 // Seconds that the plans of a whole step expect to take.
 double expected_step_seconds(StepPlans& plans, const TrainOptions& options);
 
-RunFacts facts_of(StepPlans& plans, const TrainOptions& options, std::int64_t threads);
+RunFacts facts_of(StepPlans& plans, const TrainOptions& options, const WeightSource& weights,
+                  std::int64_t threads);
 
 // Of all plans made so far, with what the process holds beside them.
 report::MemoryBill bill_of(const StepPlans& plans, OffloadCheck check);

@@ -166,11 +166,14 @@ void TokenFile::read(std::uint64_t first, std::span<std::uint32_t> ids) const {
     const std::uint64_t offset = data_offset_bytes_ + first * token_bytes_;
     const std::int64_t got = read_all(fd_, offset, raw);
     if (got < 0)
-      fail(fmt::format("cannot read {} bytes at offset {}: {}", raw.size(), offset,
-                       std::generic_category().message(errno)));
+      throw Error(
+          std::error_code(errno, std::system_category()),
+          {.operation = "read data", .path = path_, .offset = offset, .wanted = raw.size()});
     if (static_cast<std::size_t>(got) != raw.size())
-      fail(fmt::format("ended at {} bytes instead of {}; it has shrunk since it was opened",
-                       offset + static_cast<std::uint64_t>(got), size_bytes_));
+      throw Error(Errc::kDataChanged,
+                  fmt::format("data file {}: ended at {} bytes instead of {}; it has shrunk since "
+                              "it was opened",
+                              path_, offset + static_cast<std::uint64_t>(got), size_bytes_));
     widen(raw, token_bytes_, ids.first(count));
     ids = ids.subspan(count);
     first += count;

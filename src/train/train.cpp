@@ -21,6 +21,7 @@
 #include "src/train/resolve_options.hpp"
 #include "src/train/train_loop.hpp"
 #include "src/train/wear.hpp"
+#include "src/train/weight_source.hpp"
 
 namespace ebbtide::train {
 namespace {
@@ -65,10 +66,12 @@ std::uint64_t drive_bytes(const std::vector<fs::path>& paths) {
 // A run from its engine to its last checkpoint.
 class Session {
  public:
-  Session(const TrainOptions& options, Sources sources, RunModel run, StepPlans plans,
-          std::optional<CheckpointDirectory> checkpoints, TrainObserver& observer, Stop& stop)
+  Session(const TrainOptions& options, Sources sources, WeightSource weights, RunModel run,
+          StepPlans plans, std::optional<CheckpointDirectory> checkpoints, TrainObserver& observer,
+          Stop& stop)
       : options_(options),
         sources_(std::move(sources)),
+        weights_(std::move(weights)),
         observer_(observer),
         stop_(stop),
         run_(std::move(run)),
@@ -94,23 +97,28 @@ class Session {
  private:
   // Sets the homes; where the run begins.
   Position start() {
-    const fs::path& resume = options_.checkpoint.resume;
-    if (!resume.empty()) {
-      const fs::path checkpoint = find_checkpoint(resume);
-      const Position position = read_position(checkpoint, settings_);
-      read_checkpoint(checkpoint, state_);
-      return position;
-    }
-    if (fs::exists(fs::path(options_.model) / "model.safetensors")) {
-      read_weights(options_.model, state_);
-    } else {
-      state_.set_weights(
-          [this](const model::Parameter& parameter, std::int64_t first, std::span<float> values) {
-            model::initialize(parameter, run_.config, options_.run.seed, first, values);
-          });
-      state_.clear_moments();
+    switch (weights_.kind) {
+      case WeightSource::Kind::kCheckpoint: {
+        const Position position = read_position(weights_.directory, settings_);
+        read_checkpoint(weights_.directory, state_);
+        return position;
+      }
+      case WeightSource::Kind::kModel:
+        read_weights(weights_.directory, state_);
+        break;
+      case WeightSource::Kind::kRandom:
+        set_random_weights();
+        break;
     }
     return {};
+  }
+
+  void set_random_weights() {
+    state_.set_weights(
+        [this](const model::Parameter& parameter, std::int64_t first, std::span<float> values) {
+          model::initialize(parameter, run_.config, options_.run.seed, first, values);
+        });
+    state_.clear_moments();
   }
 
   void step(TrainLoop& loop, RunSummary& summary) {
@@ -173,6 +181,7 @@ class Session {
 
   const TrainOptions& options_;
   Sources sources_;
+  WeightSource weights_;
   TrainObserver& observer_;
   Stop& stop_;
   RunModel run_;
@@ -188,14 +197,15 @@ class Session {
 
 // Everything that can be refused before memory is reserved. Nothing after a dry run.
 std::optional<StepPlans> plan_run(const TrainOptions& options, const RunModel& run,
-                                  const Sources& sources, TrainObserver& observer, Stop& stop) {
+                                  const Sources& sources, const WeightSource& weights,
+                                  TrainObserver& observer, Stop& stop) {
   const Budgets budgets = resolve_budgets(options.memory, machine_limits(options.memory));
   StepPlans plans =
       choose_plans(run, options, sources.evaluation.tokens, budgets, hardware_of(options));
   stop.throw_if_requested();
   report::MemoryBill bill = bill_of(plans, options.transfer.offload_check);
   bill.smallest_device_bytes = smallest_device_bytes(run, options, budgets);
-  observer.planned(facts_of(plans, options, usable_threads(options.run)), bill);
+  observer.planned(facts_of(plans, options, weights, usable_threads(options.run)), bill);
   if (options.mode == RunMode::kDryRun) return std::nullopt;
   return plans;
 }
@@ -203,8 +213,11 @@ std::optional<StepPlans> plan_run(const TrainOptions& options, const RunModel& r
 std::optional<CheckpointDirectory> open_checkpoints(const fs::path& save) {
   if (save.empty()) return std::nullopt;
   try {
+    check_takes_checkpoints(save);
     return CheckpointDirectory(save);
   } catch (const Error& error) {
+    if (error.code() == Errc::kBadUsage)
+      throw Error(Errc::kBadUsage, fmt::format("--save {}", error.what()));
     // Before a step has run this is a setting that cannot be had.
     throw Error(Errc::kBadUsage,
                 fmt::format("--save: {}; give a directory that this user may make and write",
@@ -215,10 +228,11 @@ std::optional<CheckpointDirectory> open_checkpoints(const fs::path& save) {
 }  // namespace
 
 void train(const TrainOptions& options, Sources sources, TrainObserver& observer, Stop& stop) {
+  WeightSource weights = find_weights(options);
   RunModel run = run_model(options, usable_threads(options.run));
-  std::optional<StepPlans> plans = plan_run(options, run, sources, observer, stop);
+  std::optional<StepPlans> plans = plan_run(options, run, sources, weights, observer, stop);
   if (!plans) return;
-  Session(options, std::move(sources), std::move(run), std::move(*plans),
+  Session(options, std::move(sources), std::move(weights), std::move(run), std::move(*plans),
           open_checkpoints(options.checkpoint.save), observer, stop)
       .run();
 }

@@ -53,6 +53,20 @@ TEST_F(TrainFlags, RefusesSizesThatCannotBeMeant) {
     expect_refused(with(flag, "0"), {flag, "must be at least"});
 }
 
+TEST_F(TrainFlags, RefusesABlockSizeThatIsNoMultipleOfAPage) {
+  for (const Arguments& arguments : {train({}), tiered({})})
+    expect_refused(set(arguments, "--io-block-size", "5000"),
+                   {"--io-block-size '5000': must be a multiple of 4096 bytes"});
+}
+
+TEST_F(TrainFlags, RefusesAFlagThatIsGivenTwice) {
+  expect_refused(train({"--steps", "3"}), {"--steps is given more than once"});
+  expect_refused(train({"--log-json", "a", "--log-json", "b"}),
+                 {"--log-json is given more than once"});
+  expect_refused(train({"--data", directory_ / "data.txt", "--steps", "3"}),
+                 {"--steps is given more than once"});
+}
+
 TEST_F(TrainFlags, RefusesCountsThatCannotBeMeant) {
   for (const char* flag :
        {"--seq-len", "--batch-size", "--grad-accumulation", "--steps", "--chunk-tokens",

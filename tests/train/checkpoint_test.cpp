@@ -229,7 +229,8 @@ TEST_F(CheckpointDirectoryTest, ShowsTheNewestAtItsTop) {
   publish(checkpoints, 10, "ten");
   EXPECT_EQ(text_of(directory_ / "save" / "config.json"), "ten");
   EXPECT_EQ(text_of(directory_ / "save" / "step-00000005" / "config.json"), "five");
-  EXPECT_EQ(find_checkpoint(directory_ / "save"), fs::canonical(directory_ / "save"));
+  EXPECT_EQ(find_checkpoint(directory_ / "save"),
+            fs::canonical(directory_ / "save" / "step-00000010"));
 }
 
 TEST_F(CheckpointDirectoryTest, ReplacesACheckpointOfTheSameStep) {
