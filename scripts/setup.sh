@@ -12,7 +12,8 @@ set -euo pipefail
 build_packages=(g++ meson ninja-build pkg-config python3
   libdnnl-dev libfmt-dev libhwloc-dev liburing-dev libcli11-dev libtomlplusplus-dev
   libxxhash-dev nlohmann-json3-dev)
-test_packages=(libgtest-dev coinor-libclp-dev)
+# Clp links zlib and bzip2, which its package does not bring along.
+test_packages=(libgtest-dev coinor-libclp-dev zlib1g-dev libbz2-dev)
 dev_packages=(clang-format-14 clang-tidy-14)
 
 fail() {
