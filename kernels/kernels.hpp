@@ -261,6 +261,9 @@ class Kernels {
 // They round differently.
 enum class Products : std::uint8_t { kFastest, kOwn };
 
+// CPUs that this process may use; 1 where the system does not say.
+int usable_cpus();
+
 struct CpuKernelsOptions {
   int threads = 1;  // of the compute team, the calling thread counted
   Products products = Products::kFastest;

@@ -1,3 +1,6 @@
+#include <sched.h>
+
+#include <algorithm>
 #include <memory>
 
 #include "kernels/cpu/ops.hpp"
@@ -40,6 +43,13 @@ class CpuKernels final : public Kernels {
 };
 
 }  // namespace
+
+int usable_cpus() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof(set), &set) != 0) return 1;
+  return std::max(1, CPU_COUNT(&set));
+}
 
 std::unique_ptr<Kernels> make_cpu_kernels(const CpuKernelsOptions& options) {
   return std::make_unique<CpuKernels>(options);

@@ -1,6 +1,5 @@
 // `ebbtide bench`: measures this machine, prints a table and writes a hardware file.
 #include <fmt/format.h>
-#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,6 +9,7 @@
 #include <string>
 
 #include "ebbtide/error.hpp"
+#include "kernels/kernels.hpp"
 #include "src/cli/bench_table.hpp"
 #include "src/cli/command.hpp"
 #include "src/cli/flags.hpp"
@@ -53,11 +53,7 @@ void add_bench_flags(CLI::App& app, BenchOptions& options) {
 }
 
 int threads_of(const BenchOptions& options) {
-  if (options.threads > 0) return static_cast<int>(options.threads);
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof(set), &set) != 0) return 1;
-  return std::max(1, CPU_COUNT(&set));
+  return options.threads > 0 ? static_cast<int>(options.threads) : kernels::usable_cpus();
 }
 
 // Before a minute of measuring, not after it. Throws Error(kBadUsage).

@@ -1,7 +1,6 @@
 #include "src/train/train.hpp"
 
 #include <fmt/format.h>
-#include <sched.h>
 #include <sys/statvfs.h>
 
 #include <algorithm>
@@ -29,11 +28,7 @@ namespace {
 namespace fs = std::filesystem;
 
 std::int64_t usable_threads(const RunShape& run) {
-  if (run.threads > 0) return run.threads;
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof(set), &set) != 0) return 1;
-  return std::max(1, CPU_COUNT(&set));
+  return run.threads > 0 ? run.threads : kernels::usable_cpus();
 }
 
 HardwareModel hardware_of(const TrainOptions& options) {
