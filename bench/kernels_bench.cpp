@@ -22,6 +22,7 @@
 #include <thread>
 #include <vector>
 
+#include "kernels/cpu/native_product.hpp"
 #include "kernels/kernels.hpp"
 #include "src/measure/operands.hpp"
 #include "src/measure/subjects.hpp"
@@ -57,7 +58,7 @@ double rate(const measure::Subject& subject) {
   return subject.work * runs / seconds;
 }
 
-// A plain product of two (n, n) of bf16 to fp32, and whether this CPU and oneDNN have it.
+// A plain product of two (n, n) of bf16 to fp32.
 std::function<void()> bf16_product(measure::Operands& operands, std::int64_t n) {
   using dnnl::memory;
   const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
@@ -78,13 +79,9 @@ std::function<void()> bf16_product(measure::Operands& operands, std::int64_t n) 
   };
 }
 
-bool multiplies_bf16() {
-  const auto needed = static_cast<unsigned>(dnnl_cpu_isa_avx512_core_bf16);
-  return (static_cast<unsigned>(dnnl_get_effective_cpu_isa()) & needed) == needed;
-}
-
 Limit product_limit(DType dtype) {
-  return dtype == DType::kBf16 && multiplies_bf16() ? Limit::kProductBf16 : Limit::kProductF32;
+  return dtype == DType::kBf16 && cpu::NativeProducts::has(DType::kBf16) ? Limit::kProductBf16
+                                                                         : Limit::kProductF32;
 }
 
 class Bench {
@@ -121,7 +118,7 @@ void Bench::add_limits() {
     limits_.push_back({fmt::format("oneDNN fp32 product {0} x {0} x {0}", n),
                        Limit::kProductF32,
                        {flops, [=] { dnnl_sgemm('N', 'N', n, n, n, 1, a, n, b, n, 0, c, n); }}});
-    if (!multiplies_bf16()) continue;
+    if (!cpu::NativeProducts::has(DType::kBf16)) continue;
     limits_.push_back({fmt::format("oneDNN bf16 product {0} x {0} x {0}", n),
                        Limit::kProductBf16,
                        {flops, bf16_product(operands_, n)}});
