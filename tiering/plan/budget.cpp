@@ -21,31 +21,30 @@ std::uint64_t taken(const Program& program, ValueId value, Place place) {
   return extent(program.value(value).size_bytes, tier);
 }
 
-}  // namespace
-
-std::uint64_t largest_operand_sum(const Program& program, Place place) {
+// The largest sum of those operands of one op at `place` that count.
+template <typename Counts>
+std::uint64_t largest_sum(const Program& program, Place place, Counts&& counts) {
   std::uint64_t largest = 0;
   for (OpId op = 0; op < program.op_count(); ++op) {
     if (program.place(op) != place) continue;
     std::uint64_t sum = 0;
-    for (const Use& use : program.uses(op)) sum += taken(program, use.value, place);
+    for (const Use& use : program.uses(op))
+      if (counts(program.value(use.value))) sum += taken(program, use.value, place);
     largest = std::max(largest, sum);
   }
   return largest;
 }
 
+}  // namespace
+
+std::uint64_t largest_operand_sum(const Program& program, Place place) {
+  return largest_sum(program, place, [](const Value&) { return true; });
+}
+
 std::uint64_t smallest_resident_limit(const Program& program, std::uint8_t limit) {
-  std::uint64_t largest = 0;
-  for (OpId op = 0; op < program.op_count(); ++op) {
-    if (program.place(op) != Place::kDevice) continue;
-    std::uint64_t sum = 0;
-    for (const Use& use : program.uses(op)) {
-      if (program.kind(program.value(use.value).kind).resident_limit == limit)
-        sum += taken(program, use.value, Place::kDevice);
-    }
-    largest = std::max(largest, sum);
-  }
-  return largest;
+  return largest_sum(program, Place::kDevice, [&](const Value& value) {
+    return program.kind(value.kind).resident_limit == limit;
+  });
 }
 
 std::uint64_t smallest_device_budget(const Program& program) {
