@@ -214,7 +214,7 @@ Window AddressMap::slide(const Window& window, std::uint64_t size, NodeId mover,
     touches.push_back(old.begin == old.to ? touches_[old.id]
                       : old.copied        ? Touches{mover, kNone, {}}
                                           : touches_after_slide(all, old.to, to_end, mover));
-    if (old.begin != old.to) block.last_step = std::max(block.last_step, step + 1);
+    if (old.begin != old.to) block.last_step = std::max(block.last_step, step);
     block.begin = old.to;
     at = to_end;
   }
@@ -226,7 +226,7 @@ Window AddressMap::slide(const Window& window, std::uint64_t size, NodeId mover,
     touches.push_back(touches_after_slide(all, begin, old.end, mover));
     tiles.push_back(new_block(begin, old.end - begin));
     blocks_[tiles.back()].was_used = true;
-    blocks_[tiles.back()].last_step = step;
+    blocks_[tiles.back()].last_step = step > 0 ? step - 1 : 0;  // loads for `step` may follow
   }
   for (const Slid& old : all)
     if (blocks_[old.id].free()) drop_block(old.id);

@@ -86,8 +86,9 @@ class AddressMap {
   // Everyone whom a slide of this window must come after.
   Touches touches_of_slide(const Window& window) const;
   // Slides the window's tenants to its start, so that its free bytes lie together at its end.
-  // Appends a segment for each whose content moved, in ascending order; `mover`, at `step`, copies
-  // them (kNone where no content moves). Returns a window of `size` bytes at the start of the rest.
+  // Appends a segment for each whose content moved, in ascending order; `mover`, before `step`,
+  // copies them (kNone where no content moves). Returns a window of `size` bytes at the start of
+  // the rest.
   Window slide(const Window& window, std::uint64_t size, NodeId mover, StepId step,
                std::vector<Segment>& moves);
 

@@ -221,17 +221,16 @@ BlockId Residency::cheapest_of_limit(StepId step, ValueId value, std::uint8_t li
 // Requires `size` free bytes.
 Window Residency::slide_together(StepId step, std::uint64_t size) {
   const Window window = map_.easiest_to_slide(size);
-  const StepId moved_at = step > 0 ? step - 1 : 0;
   // Where only places without content move, nothing is copied.
   if (!map_.has_content_to_slide(window))
-    return map_.slide(window, size, kNone, moved_at, graph_.moves());
+    return map_.slide(window, size, kNone, step, graph_.moves());
   Transfer move;
   move.lane = Lane::kCompute;
   move.position = step;
   move.first_move = static_cast<std::uint32_t>(graph_.moves().size());
   const NodeId mover = graph_.add(move);
   wait_for(map_.touches_of_slide(window), mover);
-  const Window rest = map_.slide(window, size, mover, moved_at, graph_.moves());
+  const Window rest = map_.slide(window, size, mover, step, graph_.moves());
   graph_.transfer(mover).moves =
       static_cast<std::uint32_t>(graph_.moves().size()) - move.first_move;
   return rest;
