@@ -20,16 +20,24 @@ using namespace planning;
 constexpr std::uint64_t kUnlimited = std::uint64_t{1} << 62;
 constexpr std::uint64_t kLargestDeviceArena = std::uint64_t{kDeviceAlignment} << 32;
 
+// Residency counts on links that are this much slower than they are said to be: a device that turns
+// out faster than its model would otherwise wait for every load of a step that the link just hides.
+constexpr double kLinkMargin = 0.1;
+
+Rate with_margin(const Rate& rate) {
+  return {rate.bytes_per_s * (1 - kLinkMargin), rate.latency_s};
+}
+
 // Two transfers one after the other, many at a time: the slower one's pace, both latencies.
 Rate in_a_row(const Rate& a, const Rate& b) {
   return {std::min(a.bytes_per_s, b.bytes_per_s), a.latency_s + b.latency_s};
 }
 
 ResidencyRates device_rates(const HardwareModel& hardware, double prefetch_s) {
-  return {.up = hardware.h2d,
-          .down = hardware.d2h,
-          .far_up = in_a_row(hardware.nvme_read, hardware.h2d),
-          .far_down = in_a_row(hardware.d2h, hardware.nvme_write),
+  return {.up = with_margin(hardware.h2d),
+          .down = with_margin(hardware.d2h),
+          .far_up = with_margin(in_a_row(hardware.nvme_read, hardware.h2d)),
+          .far_down = with_margin(in_a_row(hardware.d2h, hardware.nvme_write)),
           .prefetch_seconds = prefetch_s,
           .move_s_per_byte = hardware.move_seconds(1)};
 }
