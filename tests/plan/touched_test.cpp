@@ -1,11 +1,16 @@
-// Whole training steps on the engine: the device's arena itself shows how far it was written.
+// Whole training steps on the engine: the memory of each tier itself shows how far it was written.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
+#include <span>
+#include <vector>
 
 #include "ebbtide/engine.hpp"
 #include "tests/plan/real_step.hpp"
+#include "tiering/execute/seams.hpp"
 
 namespace ebbtide::plan_test {
 namespace {
@@ -17,24 +22,71 @@ std::uint64_t span(RealStep& step, Tier tier) {
                   step.optimizer().plan.span_bytes[index(tier)]);
 }
 
-// The end of what differs from `fill` after a step that began with an arena full of it.
-std::uint64_t written_end(RealStep& step, std::byte fill, const StepResult& right) {
-  EngineOptions options;
-  options.host_bytes = std::max(span(step, Tier::kHost), kPageAlignment);
-  options.nvme_bytes = span(step, Tier::kNvme);
-  options.nvme_paths = {std::filesystem::current_path()};
-  Engine engine(
-      make_cpu_device({.arena_bytes = span(step, Tier::kDevice) + kBeyond, .link_bytes_per_s = {}}),
-      options);
-  const std::span<std::byte> arena = engine.device().arena();
-  std::ranges::fill(arena, fill);
-  EXPECT_TRUE(step.result_on(engine) == right);
-  std::uint64_t end = arena.size();
-  while (end > 0 && arena[end - 1] == fill) --end;
+PerTier<std::uint64_t> spans(RealStep& step) {
+  return {span(step, Tier::kDevice), span(step, Tier::kHost), span(step, Tier::kNvme)};
+}
+
+// The end of what differs from `fill`.
+std::uint64_t written_end(std::span<const std::byte> bytes, std::byte fill) {
+  std::size_t end = bytes.size();
+  while (end > 0 && bytes[end - 1] == fill) --end;
   return end;
 }
 
-TEST(DeviceArena, IsWrittenUpToThePlannedPeakAndNotBeyond) {
+// The memory behind an engine's tiers, taken hold of by the engine's seams while it is made.
+class Tiers {
+ public:
+  Tiers() {
+    seams_.lock_pages = [this](void* address, std::size_t size_bytes) {
+      host_ = {static_cast<std::byte*>(address), size_bytes};
+      return 0;
+    };
+    // Without direct I/O, so that this descriptor and the engine's see the same bytes.
+    seams_.enable_direct = [this](int descriptor) {
+      swap_ = dup(descriptor);
+      return EINVAL;
+    };
+  }
+  ~Tiers() { close(swap_); }
+  Tiers(const Tiers&) = delete;
+  Tiers& operator=(const Tiers&) = delete;
+
+  Engine make_engine(const PerTier<std::uint64_t>& bytes) const {
+    EngineOptions options;
+    options.host_bytes = bytes[index(Tier::kHost)];
+    options.nvme_bytes = bytes[index(Tier::kNvme)];
+    options.nvme_paths = {std::filesystem::current_path()};
+    options.host_lock = HostLock::kTry;
+    options.seams = &seams_;
+    return {make_cpu_device({.arena_bytes = bytes[index(Tier::kDevice)], .link_bytes_per_s = {}}),
+            options};
+  }
+  std::span<std::byte> host() const { return host_; }
+  int swap() const { return swap_; }
+
+ private:
+  EngineSeams seams_;
+  std::span<std::byte> host_;
+  int swap_ = -1;
+};
+
+// The ends of what differs from `fill` after a step that began with tiers full of it.
+PerTier<std::uint64_t> written_ends(RealStep& step, std::byte fill, const StepResult& right) {
+  PerTier<std::uint64_t> bytes = spans(step);
+  for (std::uint64_t& tier : bytes) tier += kBeyond;
+  const Tiers tiers;
+  Engine engine = tiers.make_engine(bytes);
+  const std::span<std::byte> device = engine.device().arena();
+  std::vector<std::byte> swap(bytes[index(Tier::kNvme)], fill);
+  std::ranges::fill(device, fill);
+  std::ranges::fill(tiers.host(), fill);
+  EXPECT_EQ(pwrite(tiers.swap(), swap.data(), swap.size(), 0), std::ssize(swap));
+  EXPECT_TRUE(step.result_on(engine) == right);
+  EXPECT_EQ(pread(tiers.swap(), swap.data(), swap.size(), 0), std::ssize(swap));
+  return {written_end(device, fill), written_end(tiers.host(), fill), written_end(swap, fill)};
+}
+
+TEST(Tiers, AreWrittenUpToThePlannedPeaksAndNotBeyond) {
   for (const Room room : {Room::kAmple, Room::kTightDevice, Room::kTightBoth}) {
     RealStep step({.name = {},
                    .activations = {.mode = model::ActivationMode::kOffload, .reach = Reach::kNvme},
@@ -43,9 +95,13 @@ TEST(DeviceArena, IsWrittenUpToThePlannedPeakAndNotBeyond) {
                    .group = 2});
     const StepResult right = resident_result(DType::kF32);
     // A byte that happens to be the filling shows with the other one.
-    const std::uint64_t end = std::max(written_end(step, std::byte{0xA5}, right),
-                                       written_end(step, std::byte{0x5A}, right));
-    EXPECT_EQ(align_up(end, kDeviceAlignment), span(step, Tier::kDevice));
+    const PerTier<std::uint64_t> a = written_ends(step, std::byte{0xA5}, right);
+    const PerTier<std::uint64_t> b = written_ends(step, std::byte{0x5A}, right);
+    for (const Tier tier : {Tier::kDevice, Tier::kHost, Tier::kNvme}) {
+      EXPECT_GT(span(step, tier), 0U) << name(tier);
+      const std::uint64_t end = std::max(a[index(tier)], b[index(tier)]);
+      EXPECT_EQ(align_up(end, alignment(tier)), span(step, tier)) << name(tier);
+    }
   }
 }
 
