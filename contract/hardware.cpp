@@ -45,6 +45,15 @@ const Rate& HardwareModel::rate(Lane lane) const {
   contract_violated("a transfer lane", __FILE__, __LINE__, std::string(ebbtide::name(lane)));
 }
 
+Rate HardwareModel::rate_alone(Lane lane) const {
+  Rate alone = rate(lane);
+  if (!shared.known()) return alone;
+  alone.bytes_per_s = lane == Lane::kNvmeRead    ? shared.nvme_read_bytes_per_s
+                      : lane == Lane::kNvmeWrite ? shared.nvme_write_bytes_per_s
+                                                 : shared.link_bytes_per_s;
+  return alone;
+}
+
 HardwareModel generic_cpu_hardware() {
   HardwareModel model;
   model.name = "generic two-core CPU";

@@ -34,15 +34,29 @@ enum class PeerPath : std::uint8_t {
   kThroughHost,  // over the sender's d2h, DRAM (in and out) and the receiver's h2d
 };
 
+// Rates of paths that lanes share, of which each lane gets less while others run. All 0: not known,
+// every lane has its own rate whatever else runs.
+struct SharedRates {
+  double link_bytes_per_s = 0;            // one direction, the other at rest
+  double link_both_ways_bytes_per_s = 0;  // each direction, while both copy
+  double nvme_read_bytes_per_s = 0;       // while nothing is written
+  double nvme_write_bytes_per_s = 0;      // while nothing is read
+
+  bool known() const { return link_bytes_per_s > 0; }
+};
+
 struct HardwareModel {
   std::string name;
   double device_flops_per_s = 0;  // sustained, in the run's dtype
   double device_memory_bytes_per_s = 0;
   double op_overhead_s = 0;  // launch and dispatch of one op
+  // What plans count on: the rates while all that may run at once does.
   Rate d2h;
   Rate h2d;
   Rate nvme_write;
   Rate nvme_read;
+  double nvme_latency_p99_s = 0;  // 0: as the median
+  SharedRates shared;
   double host_flops_per_s = 0;
   double host_memory_bytes_per_s = 0;
   double nvme_endurance_bytes = 0;  // rated bytes written over the drive's life; 0 if unknown
@@ -59,6 +73,8 @@ struct HardwareModel {
   double op_seconds(const Program& program, OpId op) const;
   double move_seconds(double bytes) const { return 2 * bytes / device_memory_bytes_per_s; }
   const Rate& rate(Lane lane) const;  // Requires one of the four transfer lanes.
+  // The same while nothing else runs.
+  Rate rate_alone(Lane lane) const;
 };
 
 // A two-core CPU that plays the device, with an NVMe drive: a start until `bench` has measured.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "ebbtide/hardware.hpp"
@@ -32,7 +33,16 @@ struct Timeline {
   LoadCount loads(const Plan& plan) const;
 };
 
-// Walks a verified plan in virtual time. Pure.
-Timeline simulate(const Program& program, const Plan& plan, const HardwareModel& hardware);
+// How a machine strays from its hardware model: one seed, one step.
+struct Jitter {
+  std::uint64_t seed = 0;
+  double spread = 0.03;  // standard deviation of a task's seconds, as a part of them
+};
+
+// Walks a verified plan in virtual time; lanes slow each other down where they share a path. With
+// jitter tasks take longer or shorter than the model says, and drives now and then answer late.
+// Pure.
+Timeline simulate(const Program& program, const Plan& plan, const HardwareModel& hardware,
+                  const std::optional<Jitter>& jitter = {});
 
 }  // namespace ebbtide

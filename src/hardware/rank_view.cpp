@@ -42,19 +42,31 @@ void set_device(HardwareModel& model, const Device& device, DType dtype) {
   model.op_overhead_s = device.op_overhead_s;
 }
 
-double link_bytes_per_s(const Machine& machine, double on_node) {
+// What one direction of the rank's link carries, of what a single card reaches; several cards share
+// what all of them get together.
+double link_bytes_per_s(const Machine& machine, double of_one_card, double on_node) {
   const double all_links =
       machine.link.all_cards_bytes_per_s * static_cast<double>(machine.ranks_per_node);
-  return std::min(machine.link.both_ways_bytes_per_s, all_links / on_node);
+  return std::min(of_one_card, all_links / on_node);
+}
+
+SharedRates shared_rates(const Machine& machine, double on_node) {
+  const Nvme& nvme = machine.nvme;
+  const double drives = static_cast<double>(nvme.drives) / on_node;
+  return {.link_bytes_per_s = link_bytes_per_s(machine, machine.link.alone_bytes_per_s, on_node),
+          .link_both_ways_bytes_per_s =
+              link_bytes_per_s(machine, machine.link.both_ways_bytes_per_s, on_node),
+          .nvme_read_bytes_per_s = nvme.read_bytes_per_s * drives,
+          .nvme_write_bytes_per_s = nvme.write_bytes_per_s * drives};
 }
 
 // Link and drives, within the rank's part of DRAM's bandwidth.
 void set_transfers(HardwareModel& model, const Machine& machine, double on_node) {
-  const Nvme& nvme = machine.nvme;
-  const double drives = static_cast<double>(nvme.drives) / on_node;
-  model.d2h = model.h2d = {link_bytes_per_s(machine, on_node), machine.link.latency_s};
-  model.nvme_read = {nvme.read_bytes_per_s * drives, nvme.latency_s};
-  model.nvme_write = {nvme.write_bytes_per_s * drives, nvme.latency_s};
+  const SharedRates& shared = model.shared = shared_rates(machine, on_node);
+  model.d2h = model.h2d = {shared.link_both_ways_bytes_per_s, machine.link.latency_s};
+  model.nvme_read = {shared.nvme_read_bytes_per_s, machine.nvme.latency_s};
+  model.nvme_write = {shared.nvme_write_bytes_per_s, machine.nvme.latency_s};
+  model.nvme_latency_p99_s = machine.nvme.latency_p99_s;
   const auto rates = {&model.d2h, &model.h2d, &model.nvme_read, &model.nvme_write};
   double dram_bytes_per_s = 0;
   for (const Rate* rate : rates) dram_bytes_per_s += rate->bytes_per_s;
@@ -62,13 +74,14 @@ void set_transfers(HardwareModel& model, const Machine& machine, double on_node)
   for (Rate* rate : rates) rate->bytes_per_s *= scale;
 }
 
+// Requires the model's transfers.
 Rate collective_of(const HardwareModel& model, const Machine& machine, double on_node,
                    bool between_nodes) {
   const Peer& peer = machine.peer;
   const double dram_crossings = 2;
   Rate rate{peer.bytes_per_s, peer.latency_s};
   if (peer.path == PeerPath::kThroughHost)
-    rate = {std::min(link_bytes_per_s(machine, on_node),
+    rate = {std::min(model.shared.link_both_ways_bytes_per_s,
                      model.host_memory_bytes_per_s / dram_crossings),
             2 * machine.link.latency_s};
   if (!between_nodes) return rate;

@@ -66,6 +66,15 @@ TEST(RankView, GivesARankItsPartOfTheNodeWhenAllCopy) {
   EXPECT_DOUBLE_EQ(model.host_flops_per_s, 2e12 / 4);
 }
 
+TEST(RankView, KnowsWhatLanesReachWhileTheOthersRest) {
+  const SharedRates shared = hardware_of(example(), DType::kBf16, 1).shared;
+  EXPECT_DOUBLE_EQ(shared.link_bytes_per_s, example().link.alone_bytes_per_s);
+  EXPECT_DOUBLE_EQ(shared.link_both_ways_bytes_per_s, 20e9);
+  EXPECT_DOUBLE_EQ(shared.nvme_read_bytes_per_s, 14e9);
+  EXPECT_DOUBLE_EQ(shared.nvme_write_bytes_per_s, 12e9);
+  EXPECT_DOUBLE_EQ(hardware_of(example(), DType::kBf16, 4).shared.link_bytes_per_s, 11e9);
+}
+
 TEST(RankView, GivesARankAloneTheWholeNode) {
   const HardwareModel model = hardware_of(example(), DType::kBf16, 1);
   EXPECT_DOUBLE_EQ(model.d2h.bytes_per_s, 20e9);

@@ -1,5 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <utility>
+
 #include "ebbtide/error.hpp"
 #include "ebbtide/timeline.hpp"
 #include "tests/plan/spill.hpp"
@@ -100,6 +103,99 @@ TEST(Simulate, OverlapsLatenciesAsFarAsTheWidthAllows) {
   expect_interval(tasks[1], 0, 3);  // its bytes follow the first one's
   expect_interval(tasks[2], 2, 4);  // and it starts when the first has ended
   EXPECT_DOUBLE_EQ(wide.busy_seconds(Lane::kNvmeWrite), 4);
+}
+
+// A store and a load of 100 bytes each, at once; a link that does 100 bytes a second one way.
+struct BothWays {
+  Program program;
+  Plan plan;
+
+  BothWays() {
+    const KindId kind = program.add_kind({"value", "values", {}});
+    const KernelId make = program.add_kernel({"make", Place::kHost, {}});
+    const ValueId x = program.add_value({.size_bytes = 100, .kind = kind});
+    const Use use = write(x);
+    program.add_op(make, std::span(&use, 1), {}, {});
+    PlanBuilder to(program, {4 * kPage, 4 * kPage, 4 * kPage});
+    const Wait made = to.op(0, {0});
+    to.transfer(Lane::kH2d, {{0, 0, x}}, {made});
+    to.transfer(Lane::kD2h, {{0, kPage, x}}, {made});
+    to.transfer(Lane::kD2h, {{0, 2 * kPage, x}});
+    plan = to.plan();
+  }
+};
+
+HardwareModel shared(double both_ways_bytes_per_s, double dram_bytes_per_s) {
+  HardwareModel hardware = seconds();
+  hardware.host_memory_bytes_per_s = dram_bytes_per_s;
+  hardware.d2h = hardware.h2d = {both_ways_bytes_per_s, 0};
+  hardware.shared = {.link_bytes_per_s = 100,
+                     .link_both_ways_bytes_per_s = both_ways_bytes_per_s,
+                     .nvme_read_bytes_per_s = 100,
+                     .nvme_write_bytes_per_s = 100};
+  return hardware;
+}
+
+TEST(Simulate, SlowsTheDirectionsOfALinkWhileBothCopy) {
+  const BothWays both;
+  const Timeline timeline = simulate(both.program, both.plan, shared(50, 1e9));
+  expect_interval(timeline.tasks[index(Lane::kH2d)][0], 0, 2);
+  expect_interval(timeline.tasks[index(Lane::kD2h)][0], 0, 2);
+  expect_interval(timeline.tasks[index(Lane::kD2h)][1], 2, 3);  // alone
+}
+
+TEST(Simulate, SharesDramAmongThoseWhoCrossIt) {
+  const BothWays both;
+  const Timeline timeline = simulate(both.program, both.plan, shared(100, 80));
+  expect_interval(timeline.tasks[index(Lane::kH2d)][0], 0, 2.5);
+  expect_interval(timeline.tasks[index(Lane::kD2h)][0], 0, 2.5);
+  expect_interval(timeline.tasks[index(Lane::kD2h)][1], 2.5, 3.75);
+}
+
+TEST(Simulate, LetsADriveReadOrWrite) {
+  BothWays both;
+  std::swap(both.plan.tasks[index(Lane::kH2d)], both.plan.tasks[index(Lane::kNvmeRead)]);
+  std::swap(both.plan.tasks[index(Lane::kD2h)], both.plan.tasks[index(Lane::kNvmeWrite)]);
+  const Timeline timeline = simulate(both.program, both.plan, shared(100, 1e9));
+  expect_interval(timeline.tasks[index(Lane::kNvmeRead)][0], 0, 2);
+  expect_interval(timeline.tasks[index(Lane::kNvmeWrite)][0], 0, 2);
+  expect_interval(timeline.tasks[index(Lane::kNvmeWrite)][1], 2, 3);
+}
+
+TEST(Simulate, GivesTheSameJitterForASeedAndAnotherForAnother) {
+  const Spill spill;
+  const Plan plan = spill.plan();
+  const auto step_s = [&](std::uint64_t seed) {
+    return simulate(spill.program, plan, seconds(), Jitter{.seed = seed, .spread = 0.1})
+        .step_seconds;
+  };
+  EXPECT_EQ(step_s(1), step_s(1));
+  EXPECT_NE(step_s(1), step_s(2));
+  double sum_s = 0;
+  for (std::uint64_t seed = 0; seed < 1000; ++seed) sum_s += step_s(seed);
+  EXPECT_NEAR(sum_s / 1000, 10, 0.2);  // some tasks run side by side, and the later one counts
+}
+
+// The mean of an exponential is its 99th percentile over ln 100.
+TEST(Simulate, LetsADriveAnswerLateNowAndThen) {
+  const Spill spill;
+  const Plan plan = spill.plan();
+  HardwareModel hardware = seconds();
+  hardware.nvme_read.latency_s = 0.1;
+  hardware.nvme_latency_p99_s = 1.1;
+  const double median_s = simulate(spill.program, plan, hardware).step_seconds;
+  EXPECT_DOUBLE_EQ(median_s, 10.1);
+  double late_s = 0;
+  int past_p99 = 0;
+  for (std::uint64_t seed = 0; seed < 10000; ++seed) {
+    const Jitter jitter{.seed = seed, .spread = 0};
+    const Interval load =
+        simulate(spill.program, plan, hardware, jitter).tasks[index(Lane::kNvmeRead)][0];
+    late_s += load.end_s - load.start_s - 2.1;
+    if (load.end_s - load.start_s > 3.1) ++past_p99;
+  }
+  EXPECT_NEAR(late_s / 10000, 1 / std::log(100), 0.01);
+  EXPECT_NEAR(past_p99, 100, 30);
 }
 
 TEST(Simulate, ThrowsWhereLanesDeadlock) {
