@@ -36,6 +36,8 @@ struct StatePlacement {
   Tier parameters = Tier::kDevice;
   Tier gradients = Tier::kDevice;
   Tier optimizer = Tier::kHost;
+
+  bool operator==(const StatePlacement&) const = default;
 };
 
 struct StepShape {
@@ -55,6 +57,8 @@ struct ActivationPolicy {
   // others are recomputed. Layer input, attention output and lse are always saved.
   double saved_fraction = 1.0;
   Reach reach = Reach::kAny;  // how far saved activations go
+
+  bool operator==(const ActivationPolicy&) const = default;
 };
 
 struct ParameterHomes {

@@ -11,6 +11,7 @@
 #include "ebbtide/error.hpp"
 #include "src/train/placement.hpp"
 #include "src/train/resolve_options.hpp"
+#include "src/train/search.hpp"
 
 namespace ebbtide::train {
 namespace {
@@ -90,32 +91,16 @@ std::uint64_t smallest_for(const RunModel& run, const model::ModelHomes& homes,
       model::forward_backward_program(run.config, homes, step, run.device_kernels));
 }
 
+bool is_automatic(const PlanningOptions& options) {
+  return options.activations == ActivationMode::kAuto && !options.saved_fraction;
+}
+
 // Weights and gradients stay on the device by "auto" only when all activations do too.
 std::vector<model::ActivationPolicy> policies_for(const model::StatePlacement& placement,
                                                   const TrainOptions& options) {
-  const bool automatic =
-      options.planning.activations == ActivationMode::kAuto && !options.planning.saved_fraction;
-  if (automatic && all_resident(placement) && !state_is_fixed(options.memory))
+  if (is_automatic(options.planning) && all_resident(placement) && !state_is_fixed(options.memory))
     return {{.mode = ActivationMode::kKeep, .saved_fraction = 1.0, .reach = Reach::kDevice}};
   return policies_to_try(options.planning);
-}
-
-// The first policy of a placement under which a whole step fits; nothing, and why, where none does.
-std::optional<StepPlans> plan_placement(ProgramRecipe recipe, const TrainOptions& options,
-                                        std::int64_t evaluation_tokens,
-                                        const PlanSettings& settings, std::optional<Error>& why) {
-  for (const model::ActivationPolicy& policy : policies_for(recipe.placement, options)) {
-    recipe.activations = policy;
-    StepPlans plans(recipe, settings);
-    try {
-      plan_step(plans, options, evaluation_tokens);
-      return plans;
-    } catch (const Error& error) {
-      if (error.code() != make_error_code(Errc::kDoesNotFit)) throw;
-      why = error;
-    }
-  }
-  return std::nullopt;
 }
 
 ProgramRecipe recipe_of(const RunModel& run, const Placed& placed) {
@@ -173,27 +158,146 @@ const Placed& closest(const std::vector<Placed>& possible, const Budgets& budget
   return *std::ranges::min_element(possible, {}, rank);
 }
 
+// What the search may change a policy to: as given, or keep, keep what fits, and offload, each with
+// more and more recomputed.
+std::vector<model::ActivationPolicy> policies_to_change_to(const PlanningOptions& options) {
+  std::vector<model::ActivationPolicy> policies = policies_to_try(options);
+  if (!is_automatic(options)) return policies;
+  const std::vector<model::ActivationPolicy> automatic = policies;
+  for (model::ActivationPolicy policy : automatic) {
+    policy.mode = ActivationMode::kOffload;
+    if (policy.saved_fraction > 0 && policy.reach != Reach::kDevice) policies.push_back(policy);
+  }
+  return policies;
+}
+
+std::vector<std::int64_t> groups_to_try(const RunModel& run, const PlanningOptions& options) {
+  if (options.attention_group) return {run.shape.attention_group};
+  std::vector<std::int64_t> groups;
+  for (const std::int64_t group : {1, 2, 4, 8})
+    if (group <= run.shape.chunks()) groups.push_back(group);
+  return groups;
+}
+
+// Plans what the search tries and keeps the best plans.
+class Chooser {
+ public:
+  Chooser(const RunModel& run, const TrainOptions& options, std::int64_t evaluation_tokens,
+          const PlanSettings& settings, const std::vector<Placed>& possible,
+          const SearchProgress& progress)
+      : run_(run),
+        options_(options),
+        evaluation_tokens_(evaluation_tokens),
+        settings_(settings),
+        possible_(possible),
+        progress_(progress) {}
+
+  // Nothing where nothing fits.
+  std::optional<ChosenPlans> run() {
+    search(
+        space(), [this](const Candidate& candidate) { return attempt(candidate); },
+        [this] { return planned_ops_ >= kMostPlannedOps; });
+    if (!kept_) return std::nullopt;
+    const Candidate best = best_of(tried_).candidate;
+    if (kept_candidate_ != best) kept_ = plan(best);
+    return ChosenPlans{std::move(*kept_), std::move(tried_)};
+  }
+
+  // Of the last candidate that did not fit.
+  const std::optional<Error>& why_not() const { return why_not_; }
+
+ private:
+  // Two seconds or so of planning beside the first plans, proofs and simulations counted.
+  static constexpr std::size_t kMostPlannedOps = 300'000;
+
+  SearchSpace space() const {
+    SearchSpace space;
+    for (const Placed& placed : possible_) {
+      if (!homes_fit(placed.homes, settings_.budgets)) continue;
+      space.placements.push_back(placed.placement);
+      for (const model::ActivationPolicy& policy : policies_for(placed.placement, options_))
+        space.starts.push_back({placed.placement, policy, run_.shape.attention_group});
+    }
+    space.policies = policies_to_change_to(options_.planning);
+    space.attention_groups = groups_to_try(run_, options_.planning);
+    return space;
+  }
+
+  StepPlans plan(const Candidate& candidate) const {
+    const auto placed = std::ranges::find(possible_, candidate.placement, &Placed::placement);
+    ProgramRecipe recipe = recipe_of(run_, *placed);
+    recipe.activations = candidate.activations;
+    recipe.shape.attention_group = candidate.attention_group;
+    StepPlans plans(std::move(recipe), settings_);
+    plan_step(plans, options_, evaluation_tokens_);
+    return plans;
+  }
+
+  Tried attempt(const Candidate& candidate) {
+    Tried tried{.candidate = candidate};
+    try {
+      StepPlans plans = plan(candidate);
+      const StepTotals totals = plans.totals(options_.run.seq_len, options_.run.micro_steps());
+      tried.fits = true;
+      tried.step_seconds = totals.seconds;
+      tried.op_seconds = totals.op_seconds;
+      tried.nvme_bytes_written = totals.moved_bytes[index(Lane::kNvmeWrite)];
+      tried.host_bytes = plans.reserved_bytes()[index(Tier::kHost)];
+      tried_.push_back(tried);
+      ops_of_candidate_ = ops_of(plans);
+      keep_if_best(candidate, std::move(plans));
+    } catch (const Error& error) {
+      if (error.code() != make_error_code(Errc::kDoesNotFit)) throw;
+      why_not_ = error;
+      tried_.push_back(tried);
+    }
+    planned_ops_ += ops_of_candidate_;
+    if (progress_) progress_(tried_);
+    return tried;
+  }
+
+  static std::size_t ops_of(const StepPlans& plans) {
+    std::size_t ops = 0;
+    for (const report::Planned& planned : plans.planned()) ops += planned.program->op_count();
+    return ops;
+  }
+
+  void keep_if_best(const Candidate& candidate, StepPlans plans) {
+    if (best_of(tried_).candidate != candidate) return;
+    kept_ = std::move(plans);
+    kept_candidate_ = candidate;
+  }
+
+  const RunModel& run_;
+  const TrainOptions& options_;
+  const std::int64_t evaluation_tokens_;
+  const PlanSettings& settings_;
+  const std::vector<Placed>& possible_;
+  const SearchProgress& progress_;
+  std::vector<Tried> tried_;
+  std::optional<StepPlans> kept_;
+  Candidate kept_candidate_;
+  std::optional<Error> why_not_;
+  std::size_t planned_ops_ = 0;
+  std::size_t ops_of_candidate_ = 0;  // of the last one that fitted
+};
+
 }  // namespace
 
-StepPlans choose_plans(const RunModel& run, const TrainOptions& options,
-                       std::int64_t evaluation_tokens, const Budgets& budgets,
-                       const HardwareModel& hardware) {
+ChosenPlans choose_plans(const RunModel& run, const TrainOptions& options,
+                         std::int64_t evaluation_tokens, const Budgets& budgets,
+                         const HardwareModel& hardware, const SearchProgress& progress) {
   const PlanSettings settings{budgets, hardware, plan_options(options)};
   const std::vector<Placed> possible = possible_placements(run, options);
-  std::optional<Error> no_plan;
-  for (const Placed& placed : possible) {
-    if (!homes_fit(placed.homes, budgets)) continue;
-    std::optional<StepPlans> plans =
-        plan_placement(recipe_of(run, placed), options, evaluation_tokens, settings, no_plan);
-    if (plans) return std::move(*plans);
-  }
-  if (!no_plan) {
+  Chooser chooser(run, options, evaluation_tokens, settings, possible, progress);
+  if (std::optional<ChosenPlans> chosen = chooser.run()) return std::move(*chosen);
+  if (!chooser.why_not()) {
     const Placed& placed = closest(possible, budgets);
     throw homes_do_not_fit(placed, budgets,
                            bytes_that_fit(run, placed, options, evaluation_tokens, settings));
   }
   const std::uint64_t smallest = smallest_device_bytes(run, options, budgets);
-  if (budgets.device_bytes >= smallest) throw Error(*no_plan);
+  if (budgets.device_bytes >= smallest) throw Error(*chooser.why_not());
   throw Error(
       Errc::kDoesNotFit,
       fmt::format("--device-memory {} is too small for {} tokens in chunks of {}; the "

@@ -3,14 +3,6 @@
 #include <algorithm>
 
 namespace ebbtide::train {
-namespace {
-
-bool same(const model::StatePlacement& a, const model::StatePlacement& b) {
-  return a.parameters == b.parameters && a.gradients == b.gradients && a.optimizer == b.optimizer;
-}
-
-}  // namespace
-
 std::vector<model::StatePlacement> placements_to_try(const MemoryOptions& options) {
   constexpr Tier kDevice = Tier::kDevice;
   constexpr Tier kHost = Tier::kHost;
@@ -24,9 +16,8 @@ std::vector<model::StatePlacement> placements_to_try(const MemoryOptions& option
         .parameters = options.parameter_tier.value_or(wish.parameters),
         .gradients = options.gradient_tier.value_or(wish.gradients),
         .optimizer = options.optimizer_tier.value_or(wish.optimizer)};
-    const bool known = std::any_of(placements.begin(), placements.end(),
-                                   [&](const auto& other) { return same(other, placement); });
-    if (!known) placements.push_back(placement);
+    if (std::ranges::find(placements, placement) == placements.end())
+      placements.push_back(placement);
   }
   return placements;
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ebbtide/error.hpp"
+#include "ebbtide/timeline.hpp"
 #include "src/train/resolve_options.hpp"
 
 namespace ebbtide::train {
@@ -35,7 +36,11 @@ PlannedProgram plan_program(std::string name, Program program, const PlanSetting
   const Verdict verdict = verify(program, plan);
   EBBTIDE_CHECK(verdict.ok(), fmt::format("the plan of {} is wrong: {}: {}", name,
                                           ebbtide::name(verdict.fault), verdict.message));
-  return {std::move(name), std::move(program), std::move(plan)};
+  const double seconds = simulate(program, plan, settings.hardware).step_seconds;
+  double op_seconds = 0;
+  for (OpId op = 0; op < program.op_count(); ++op)
+    op_seconds += settings.hardware.op_seconds(program, op);
+  return {std::move(name), std::move(program), std::move(plan), seconds, op_seconds};
 }
 
 }  // namespace ebbtide::train

@@ -19,10 +19,12 @@ struct PlannedProgram {
   std::string name;  // "forward and backward", ...
   Program program;
   Plan plan;
+  double seconds = 0;     // that it takes, simulated
+  double op_seconds = 0;  // of its ops one after the other
 };
 
-// Plans and proves the plan. Throws Error(kDoesNotFit) that names the budgets' flags, and
-// ContractViolation where the verifier rejects what the planner made.
+// Plans, simulates and proves the plan. Throws Error(kDoesNotFit) that names the budgets' flags,
+// and ContractViolation where the verifier rejects what the planner made.
 PlannedProgram plan_program(std::string name, Program program, const PlanSettings& settings);
 
 }  // namespace ebbtide::train

@@ -65,14 +65,7 @@ Settings settings_of(const TrainOptions& options, const RunModel& run,
 }
 
 double expected_step_seconds(StepPlans& plans, const TrainOptions& options) {
-  const std::int64_t count = options.run.micro_steps();
-  const auto seconds = [&](std::int64_t at) {
-    return plans.micro_step(options.run.seq_len, at, count).plan.expected_seconds;
-  };
-  double sum = seconds(0) + plans.optimizer().plan.expected_seconds;
-  if (count > 1) sum += seconds(count - 1);
-  if (count > 2) sum += static_cast<double>(count - 2) * seconds(1);
-  return sum;
+  return plans.totals(options.run.seq_len, options.run.micro_steps()).seconds;
 }
 
 RunFacts facts_of(StepPlans& plans, const TrainOptions& options, const WeightSource& weights,

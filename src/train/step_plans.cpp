@@ -57,6 +57,22 @@ const PlannedProgram& StepPlans::optimizer() {
                                        recipe_.host_kernels));
 }
 
+StepTotals StepPlans::totals(std::int64_t seq_len, std::int64_t count) {
+  StepTotals totals;
+  const auto add = [&totals](const PlannedProgram& planned, std::int64_t times) {
+    totals.seconds += static_cast<double>(times) * planned.seconds;
+    totals.op_seconds += static_cast<double>(times) * planned.op_seconds;
+    for (std::size_t lane = 0; lane < kLaneCount; ++lane)
+      totals.moved_bytes[lane] +=
+          static_cast<std::uint64_t>(times) * planned.plan.moved_bytes[lane];
+  };
+  add(micro_step(seq_len, 0, count), 1);
+  if (count > 2) add(micro_step(seq_len, 1, count), count - 2);
+  if (count > 1) add(micro_step(seq_len, count - 1, count), 1);
+  add(optimizer(), 1);
+  return totals;
+}
+
 std::vector<report::Planned> StepPlans::planned() const {
   std::vector<report::Planned> all;
   for (const auto& [key, planned] : plans_)

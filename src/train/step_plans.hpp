@@ -25,6 +25,13 @@ struct ProgramRecipe {
   model::SharedKernels host_kernels;
 };
 
+// Of a whole step: micro-steps and optimizer.
+struct StepTotals {
+  double seconds = 0;     // simulated
+  double op_seconds = 0;  // of the ops one after the other
+  PerLane<std::uint64_t> moved_bytes{};
+};
+
 class StepPlans {
  public:
   StepPlans(ProgramRecipe recipe, PlanSettings settings)
@@ -34,6 +41,9 @@ class StepPlans {
   const PlannedProgram& micro_step(std::int64_t seq_len, std::int64_t at, std::int64_t count);
   const PlannedProgram& evaluation(std::int64_t seq_len);
   const PlannedProgram& optimizer();
+
+  // Of a step of `count` micro-steps of `seq_len` tokens; makes the plans that are missing.
+  StepTotals totals(std::int64_t seq_len, std::int64_t count);
 
   // Later plans must fit what is reserved.
   void set_budgets(const Budgets& budgets) { settings_.budgets = budgets; }

@@ -196,7 +196,9 @@ std::optional<StepPlans> plan_run(const TrainOptions& options, const RunModel& r
                                   TrainObserver& observer, Stop& stop) {
   const Budgets budgets = resolve_budgets(options.memory, machine_limits(options.memory));
   StepPlans plans =
-      choose_plans(run, options, sources.evaluation.tokens, budgets, hardware_of(options));
+      choose_plans(run, options, sources.evaluation.tokens, budgets, hardware_of(options),
+                   [&stop](const auto& /*tried*/) { stop.throw_if_requested(); })
+          .plans;
   stop.throw_if_requested();
   report::MemoryBill bill = bill_of(plans, options.transfer.offload_check);
   bill.smallest_device_bytes = smallest_device_bytes(run, options, budgets);
