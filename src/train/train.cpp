@@ -94,9 +94,14 @@ class Session {
   Position start() {
     switch (weights_.kind) {
       case WeightSource::Kind::kCheckpoint: {
-        const Position position = read_position(weights_.directory, settings_);
-        read_checkpoint(weights_.directory, state_);
-        return position;
+        const SavedState saved = read_state(weights_.directory, settings_);
+        if (saved.digests.empty())
+          observer_.warned(
+              fmt::format("{} was saved by a version that kept no digests; damage to "
+                          "its files would not be seen",
+                          weights_.directory.string()));
+        read_checkpoint(weights_.directory, saved.digests, state_);
+        return saved.position;
       }
       case WeightSource::Kind::kModel:
         read_weights(weights_.directory, state_);
