@@ -16,6 +16,7 @@
 #include "src/train/checkpoint_directory.hpp"
 #include "src/train/choose_plans.hpp"
 #include "src/train/model_state.hpp"
+#include "src/train/planning_memory.hpp"
 #include "src/train/reserve.hpp"
 #include "src/train/resolve_options.hpp"
 #include "src/train/train_loop.hpp"
@@ -199,7 +200,9 @@ class Session {
 std::optional<StepPlans> plan_run(const TrainOptions& options, const RunModel& run,
                                   const Sources& sources, const WeightSource& weights,
                                   TrainObserver& observer, Stop& stop) {
-  const Budgets budgets = resolve_budgets(options.memory, machine_limits(options.memory));
+  const MachineLimits limits = machine_limits(options.memory);
+  const Budgets budgets = resolve_budgets(options.memory, limits);
+  check_planning_fits(run.config, options, sources.evaluation.tokens, limits);
   StepPlans plans =
       choose_plans(run, options, sources.evaluation.tokens, budgets, hardware_of(options));
   stop.throw_if_requested();
