@@ -10,6 +10,7 @@
 
 #include "ebbtide/error.hpp"
 #include "src/cli/command.hpp"
+#include "src/cli/config_file.hpp"
 #include "src/cli/message.hpp"
 #include "src/cli/parse.hpp"
 #include "src/cli/signals.hpp"
@@ -163,8 +164,7 @@ int train_command(Arguments arguments) {
   train::TrainOptions options;
   TrainExtras extras;
   CLI::App app("Trains a model inside hard memory budgets.", "ebbtide train");
-  app.set_config("--config", "", "TOML file with flags of the same names, without the dashes");
-  app.allow_config_extras(CLI::config_extras_mode::error);
+  add_config_flag(app);
   add_train_flags(app, options, extras);
   if (parse(app, arguments) == Parsed::kHelpShown) return 0;
   check_together(options);
