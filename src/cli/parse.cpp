@@ -8,6 +8,7 @@
 
 #include "ebbtide/error.hpp"
 #include "src/cli/config_file.hpp"
+#include "src/report/progress.hpp"
 
 namespace ebbtide::cli {
 namespace {
@@ -37,7 +38,7 @@ Parsed parse(CLI::App& app, Arguments arguments) {
   try {
     app.parse(std::move(reversed));
   } catch (const CLI::CallForHelp&) {
-    fmt::print("{}", app.help());
+    report::print_text(stdout, app.help());
     return Parsed::kHelpShown;
   } catch (const CLI::ConfigError& error) {
     // Its message ends with the key that no flag has.
