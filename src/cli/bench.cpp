@@ -86,16 +86,16 @@ class MeasuringLine {
 
   void show(const std::string& section, const std::string& what) {
     if (style_ == report::ProgressStyle::kLive) {
-      fmt::print(stream_, "\r\x1b[Kmeasuring {}: {}", section, what);
+      report::print_text(stream_, fmt::format("\r\x1b[Kmeasuring {}: {}", section, what));
       is_open_ = true;
     } else if (section != section_) {
-      fmt::print(stream_, "measuring {}\n", section);
+      report::print_text(stream_, fmt::format("measuring {}\n", section));
     }
     section_ = section;
     std::fflush(stream_);
   }
   void finish() {
-    if (is_open_) fmt::print(stream_, "\r\x1b[K");
+    if (is_open_) report::print_text(stream_, "\r\x1b[K");
     is_open_ = false;
     std::fflush(stream_);
   }
@@ -160,10 +160,10 @@ int bench_command(Arguments arguments) {
   const SignalWatcher watcher([&stop](const std::string& signal) { stop.request(signal); });
   const measure::Figures figures = measure_with_progress(options, stop);
   const measure::MeasuredMachine measured = measure::machine_of(figures);
-  fmt::print("{}", table_text(figures, measured.machine));
+  report::print_text(stdout, table_text(figures, measured.machine));
   hardware::write_machine_file(options.output, measured.machine, measured.sources);
-  fmt::print("\nwrote {}; use it with --hardware {}\n", options.output.string(),
-             options.output.string());
+  report::print_text(stdout, fmt::format("\nwrote {}; use it with --hardware {}\n",
+                                         options.output.string(), options.output.string()));
   return 0;
 }
 

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <csignal>
+#include <cstdio>
 #include <exception>
 #include <string>
 #include <string_view>
@@ -12,6 +13,7 @@
 #include "src/cli/command.hpp"
 #include "src/cli/message.hpp"
 #include "src/cli/version.hpp"
+#include "src/report/progress.hpp"
 
 namespace ebbtide::cli {
 namespace {
@@ -47,11 +49,11 @@ int dispatch(Arguments arguments) {
   if (arguments.empty()) throw Error(Errc::kBadUsage, "no subcommand given; see ebbtide --help");
   const std::string& first = arguments.front();
   if (first == "--help" || first == "-h") {
-    fmt::print("{}", help());
+    report::print_text(stdout, help());
     return 0;
   }
   if (first == "--version") {
-    fmt::print("ebbtide {}\n", kVersion);
+    report::print_text(stdout, fmt::format("ebbtide {}\n", kVersion));
     return 0;
   }
   for (const Subcommand& subcommand : kSubcommands) {
@@ -81,6 +83,13 @@ int run(Arguments arguments) {
   return 1;
 }
 
+// What was printed may not have arrived, on a full disk for example.
+int status_with_output(int status) {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return status;
+  print_message("", "standard output could not be written: what is missing there is lost");
+  return status == 0 ? 1 : status;
+}
+
 }  // namespace
 }  // namespace ebbtide::cli
 
@@ -89,5 +98,5 @@ int main(int argc, char** argv) {
   // A write past a file size limit then fails with EFBIG instead of ending the process.
   std::signal(SIGXFSZ, SIG_IGN);
   const std::vector<std::string> arguments(argv + 1, argv + argc);
-  return ebbtide::cli::run(arguments);
+  return ebbtide::cli::status_with_output(ebbtide::cli::run(arguments));
 }

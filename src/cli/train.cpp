@@ -10,6 +10,7 @@
 
 #include "ebbtide/error.hpp"
 #include "src/cli/command.hpp"
+#include "src/cli/config_file.hpp"
 #include "src/cli/message.hpp"
 #include "src/cli/parse.hpp"
 #include "src/cli/signals.hpp"
@@ -25,6 +26,7 @@ namespace ebbtide::cli {
 namespace {
 
 using report::bytes_text;
+using report::print_text;
 using report::seconds_text;
 
 std::string_view name(model::ActivationMode mode) {
@@ -89,8 +91,8 @@ class Printer final : public train::TrainObserver {
   }
 
   void planned(const train::RunFacts& facts, const report::MemoryBill& bill) override {
-    fmt::print("{}{}  a step is expected to take {}\n", facts_text(facts), report::text(bill),
-               seconds_text(facts.expected_step_seconds));
+    print_text(stdout, fmt::format("{}{}  a step is expected to take {}\n", facts_text(facts),
+                                   report::text(bill), seconds_text(facts.expected_step_seconds)));
     std::fflush(stdout);
   }
   void warned(const std::string& warning) override {
@@ -110,11 +112,11 @@ class Printer final : public train::TrainObserver {
     if (progress_)
       progress_->note(line);
     else
-      fmt::print("{}\n", line);
+      print_text(stdout, line + "\n");
   }
   void finished(const train::RunSummary& summary) override {
     end_line();
-    fmt::print("{}", summary_text(summary));
+    print_text(stdout, summary_text(summary));
   }
   void end_line() {
     if (progress_) progress_->finish();
@@ -163,8 +165,7 @@ int train_command(Arguments arguments) {
   train::TrainOptions options;
   TrainExtras extras;
   CLI::App app("Trains a model inside hard memory budgets.", "ebbtide train");
-  app.set_config("--config", "", "TOML file with flags of the same names, without the dashes");
-  app.allow_config_extras(CLI::config_extras_mode::error);
+  add_config_flag(app);
   add_train_flags(app, options, extras);
   if (parse(app, arguments) == Parsed::kHelpShown) return 0;
   check_together(options);
@@ -176,7 +177,8 @@ int train_command(Arguments arguments) {
   } catch (const Error&) {
     throw;
   } catch (const std::system_error& error) {
-    // Only std::thread throws one that is no Error, and all threads start before the first step.
+    // EAGAIN is what std::thread throws, and all threads start before the first step.
+    if (error.code() != std::errc::resource_unavailable_try_again) throw;
     throw Error(Errc::kDoesNotFit,
                 fmt::format("could not start a thread: {}; use fewer --threads or raise the limit "
                             "(ulimit -u, ulimit -v, a control group's pids.max)",

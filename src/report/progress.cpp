@@ -30,6 +30,10 @@ std::string peaks(const StepReport& report) {
 
 }  // namespace
 
+void print_text(std::FILE* stream, std::string_view text) noexcept {
+  std::fwrite(text.data(), 1, text.size(), stream);
+}
+
 ProgressStyle progress_style(std::FILE* stream) {
   return isatty(fileno(stream)) != 0 ? ProgressStyle::kLive : ProgressStyle::kPlain;
 }
@@ -53,12 +57,12 @@ std::string live_line(const StepReport& report, std::int64_t steps, double secon
 void Progress::step(const StepReport& report) {
   seconds_ += report.step_seconds;
   if (style_ == ProgressStyle::kPlain) {
-    fmt::print(stream_, "{}\n", plain_line(report, steps_));
+    print_text(stream_, plain_line(report, steps_) + "\n");
   } else {
     const auto done = static_cast<double>(report.step - first_step_ + 1);
     const double left = seconds_ / done * static_cast<double>(steps_ - report.step);
     // Carriage return, then "erase the line" (ECMA-48 EL 2).
-    fmt::print(stream_, "\r\x1b[2K{}", live_line(report, steps_, left));
+    print_text(stream_, "\r\x1b[2K" + live_line(report, steps_, left));
     live_line_shown_ = true;
   }
   std::fflush(stream_);
@@ -66,12 +70,12 @@ void Progress::step(const StepReport& report) {
 
 void Progress::note(const std::string& line) {
   finish();
-  fmt::print(stream_, "{}\n", line);
+  print_text(stream_, line + "\n");
   std::fflush(stream_);
 }
 
 void Progress::finish() {
-  if (live_line_shown_) fmt::print(stream_, "\n");
+  if (live_line_shown_) print_text(stream_, "\n");
   live_line_shown_ = false;
 }
 

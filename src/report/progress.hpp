@@ -5,10 +5,15 @@
 #include <cstdint>
 #include <cstdio>
 #include <string>
+#include <string_view>
 
 #include "src/report/step_report.hpp"
 
 namespace ebbtide::report {
+
+// Writes a text as far as it can be written. A failure stays with the stream (ferror), so that a
+// run does not end for it; main tells of it at the end.
+void print_text(std::FILE* stream, std::string_view text) noexcept;
 
 enum class ProgressStyle : std::uint8_t { kLive, kPlain };
 // kLive when the stream is a terminal.

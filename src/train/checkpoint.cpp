@@ -21,7 +21,10 @@ using model::SafetensorsFile;
 
 constexpr char kOptimizerFile[] = "optimizer.safetensors";
 constexpr char kStateFile[] = "state.json";
-constexpr int kStateFormat = 1;
+constexpr int kStateFormat = 2;
+constexpr int kFormatWithoutDigests = 1;
+constexpr char kStateDigest[] = "state_xxh3";
+constexpr char kAdvice[] = "resume from another checkpoint, or copy this one again";
 
 std::vector<std::int64_t> shape_of(const model::Parameter& parameter) {
   const bool matrix = parameter.role == model::ParameterRole::kMatrix ||
@@ -71,11 +74,15 @@ Tensors optimizer_state(const ModelState& state) {
   return tensors;
 }
 
-void write(const fs::path& path, const Tensors& tensors, ModelState& state) {
+// Adds what was written to the digests.
+void write(const fs::path& path, const Tensors& tensors, ModelState& state, Digests& digests) {
+  TensorDigest digest;
   model::write_safetensors(
       path, tensors.specs, {{"format", "pt"}},
       [&](const model::TensorSpec& tensor, std::uint64_t offset, std::span<std::byte> out) {
         state.read(tensors.homes.at(tensor.name), offset, out);
+        digest.add(offset, out);
+        digests[tensor.name] = digest.digest();
       });
 }
 
@@ -89,13 +96,26 @@ void write_text(const fs::path& path, const std::string& text) {
   throw Error(Errc::kBadFile, fmt::format("{}: {}", path.string(), what));
 }
 
-nlohmann::json read_state(const fs::path& path) {
+// Of all that the state holds beside this digest. Keys are sorted, so equal states give one text.
+std::string digest_of_state(nlohmann::json state) {
+  state.erase(kStateDigest);
+  return digest_of(state.dump());
+}
+
+bool has_digests(const nlohmann::json& state) {
+  return state.at("format") != kFormatWithoutDigests || state.contains(kStateDigest);
+}
+
+nlohmann::json read_state_file(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) bad_file(path, "cannot be read");
   nlohmann::json state = nlohmann::json::parse(file, nullptr, /*allow_exceptions=*/false);
   if (state.is_discarded() || !state.is_object()) bad_file(path, "is not a JSON object");
-  if (state.value("format", nlohmann::json()) != kStateFormat)
+  const nlohmann::json format = state.value("format", nlohmann::json());
+  if (format != kStateFormat && format != kFormatWithoutDigests)
     bad_file(path, fmt::format("has another format than {}", kStateFormat));
+  if (has_digests(state) && state.value(kStateDigest, nlohmann::json()) != digest_of_state(state))
+    bad_file(path, fmt::format("is damaged: it is not what was saved; {}", kAdvice));
   return state;
 }
 
@@ -120,19 +140,49 @@ void check_settings(const nlohmann::json& state, const Settings& settings, const
   }
 }
 
-ModelState::FloatSource tensor_source(const SafetensorsFile& file, const fs::path& path,
-                                      const std::string& suffix) {
-  return [&file, path, suffix](const model::Parameter& parameter, std::int64_t first,
-                               std::span<float> values) {
+// A file of tensors that are compared with their digests while they are read.
+class CheckedTensors {
+ public:
+  // Requires that `digests` outlive it; empty: nothing is compared.
+  CheckedTensors(fs::path path, const Digests& digests)
+      : path_(std::move(path)), file_(path_), digests_(digests) {}
+
+  // Of the tensors that are named as a parameter and the suffix. Requires that each is read in
+  // order.
+  ModelState::FloatSource source(const std::string& suffix) {
+    return [this, suffix](const model::Parameter& parameter, std::int64_t first,
+                          std::span<float> values) { read(parameter, suffix, first, values); };
+  }
+
+ private:
+  void read(const model::Parameter& parameter, const std::string& suffix, std::int64_t first,
+            std::span<float> values) {
     const std::string name = parameter.name + suffix;
-    const model::TensorInfo* tensor = file.find(name);
-    if (tensor == nullptr) bad_file(path, fmt::format("has no tensor '{}'", name));
+    const model::TensorInfo* tensor = file_.find(name);
+    if (tensor == nullptr) bad_file(path_, fmt::format("has no tensor '{}'", name));
     if (tensor->shape != shape_of(parameter))
-      bad_file(path, fmt::format("tensor '{}' has shape {}, the model needs {}", name,
-                                 shape_text(tensor->shape), shape_text(shape_of(parameter))));
-    file.read_floats(name, static_cast<std::uint64_t>(first), values);
-  };
-}
+      bad_file(path_, fmt::format("tensor '{}' has shape {}, the model needs {}", name,
+                                  shape_text(tensor->shape), shape_text(shape_of(parameter))));
+    file_.read_floats(name, static_cast<std::uint64_t>(first), values);
+    if (digests_.empty()) return;
+    digest_.add(static_cast<std::uint64_t>(first) * sizeof(float), std::as_bytes(values));
+    if (first + static_cast<std::int64_t>(values.size()) == parameter.count()) compare(name);
+  }
+
+  void compare(const std::string& name) const {
+    const auto saved = digests_.find(name);
+    const std::string before = saved == digests_.end() ? "missing" : saved->second;
+    if (before != digest_.digest())
+      bad_file(path_, fmt::format("tensor '{}' is damaged: its xxh3 was {} when it was saved, is "
+                                  "{} now; {}",
+                                  name, before, digest_.digest(), kAdvice));
+  }
+
+  fs::path path_;
+  SafetensorsFile file_;
+  const Digests& digests_;
+  TensorDigest digest_;
+};
 
 }  // namespace
 
@@ -141,43 +191,45 @@ void write_checkpoint(const fs::path& directory, const model::ModelConfig& confi
   const fs::path state_directory = directory / kStateDirectory;
   fs::create_directory(state_directory);
   write_text(directory / "config.json", model::write_config(config, state.dtype()));
-  write(directory / kWeightsFile, weights(state), state);
-  write(state_directory / kOptimizerFile, optimizer_state(state), state);
-  const nlohmann::json json = {{"format", kStateFormat},
-                               {"step", position.step},
-                               {"updates", position.updates},
-                               {"sequences", position.sequences},
-                               {"settings", settings}};
+  Digests digests;
+  write(directory / kWeightsFile, weights(state), state, digests);
+  write(state_directory / kOptimizerFile, optimizer_state(state), state, digests);
+  nlohmann::json json = {{"format", kStateFormat},      {"step", position.step},
+                         {"updates", position.updates}, {"sequences", position.sequences},
+                         {"settings", settings},        {"tensor_xxh3", digests}};
+  json[kStateDigest] = digest_of_state(json);
   write_text(state_directory / kStateFile, json.dump(2) + "\n");
 }
 
-Position read_position(const fs::path& directory, const Settings& settings) {
+SavedState read_state(const fs::path& directory, const Settings& settings) {
   const fs::path path = directory / kStateDirectory / kStateFile;
-  const nlohmann::json state = read_state(path);
+  const nlohmann::json state = read_state_file(path);
   check_settings(state, settings, path);
-  return {.step = count(state, "step", path),
-          .updates = count(state, "updates", path),
-          .sequences = static_cast<std::uint64_t>(count(state, "sequences", path))};
+  SavedState saved{
+      .position = {.step = count(state, "step", path),
+                   .updates = count(state, "updates", path),
+                   .sequences = static_cast<std::uint64_t>(count(state, "sequences", path))},
+      .digests = {}};
+  if (has_digests(state)) state.at("tensor_xxh3").get_to(saved.digests);
+  return saved;
 }
 
-void read_checkpoint(const fs::path& directory, ModelState& state) {
-  const fs::path weights_path = directory / kWeightsFile;
-  const fs::path optimizer_path = directory / kStateDirectory / kOptimizerFile;
-  const SafetensorsFile optimizer(optimizer_path);
+void read_checkpoint(const fs::path& directory, const Digests& digests, ModelState& state) {
+  CheckedTensors optimizer(directory / kStateDirectory / kOptimizerFile, digests);
   if (state.has_master()) {
-    state.set_weights(tensor_source(optimizer, optimizer_path, ".master"));
+    state.set_weights(optimizer.source(".master"));
   } else {
-    const SafetensorsFile weights_file(weights_path);
-    state.set_weights(tensor_source(weights_file, weights_path, ""));
+    CheckedTensors weights_file(directory / kWeightsFile, digests);
+    state.set_weights(weights_file.source(""));
   }
-  state.set_means(tensor_source(optimizer, optimizer_path, ".m"));
-  state.set_squares(tensor_source(optimizer, optimizer_path, ".v"));
+  state.set_means(optimizer.source(".m"));
+  state.set_squares(optimizer.source(".v"));
 }
 
 void read_weights(const fs::path& directory, ModelState& state) {
-  const fs::path path = directory / kWeightsFile;
-  const SafetensorsFile file(path);
-  state.set_weights(tensor_source(file, path, ""));
+  const Digests none;
+  CheckedTensors file(directory / kWeightsFile, none);
+  state.set_weights(file.source(""));
   state.clear_moments();
 }
 

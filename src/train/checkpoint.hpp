@@ -1,5 +1,9 @@
 // What a checkpoint holds: a model directory that transformers loads unchanged, and beside it in
 // "ebbtide-state" what a bit-exact resume needs (moments, master weights, counters, settings).
+//
+// Invariants
+//  1. state.json holds the XXH3 of every tensor and of itself; a resume compares each byte that it
+//     takes over. Checkpoints of format 1 hold none: they are read unchecked.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +13,7 @@
 
 #include "src/model/config.hpp"
 #include "src/train/model_state.hpp"
+#include "src/train/tensor_digest.hpp"
 
 namespace ebbtide::train {
 
@@ -28,13 +33,19 @@ using Settings = std::map<std::string, std::string>;
 void write_checkpoint(const std::filesystem::path& directory, const model::ModelConfig& config,
                       ModelState& state, const Position& position, const Settings& settings);
 
-// Reads "ebbtide-state/state.json". Throws Error(kBadFile), or Error(kBadUsage) that names the
-// first setting that differs, with both values.
-Position read_position(const std::filesystem::path& directory, const Settings& settings);
+struct SavedState {
+  Position position;
+  Digests digests;  // of all tensors; empty: the checkpoint has none
+};
+
+// Reads "ebbtide-state/state.json". Throws Error(kBadFile) where it is malformed or damaged, or
+// Error(kBadUsage) that names the first setting that differs, with both values.
+SavedState read_state(const std::filesystem::path& directory, const Settings& settings);
 
 // Sets weights and moments from a checkpoint. Throws Error(kBadFile) naming a tensor that is
-// missing or has another shape.
-void read_checkpoint(const std::filesystem::path& directory, ModelState& state);
+// missing, has another shape or is not what was saved.
+void read_checkpoint(const std::filesystem::path& directory, const Digests& digests,
+                     ModelState& state);
 
 inline constexpr char kWeightsFile[] = "model.safetensors";
 // Sets weights from "model.safetensors"; the moments are cleared. Throws as read_checkpoint.

@@ -16,6 +16,7 @@
 #include "src/train/checkpoint_directory.hpp"
 #include "src/train/choose_plans.hpp"
 #include "src/train/model_state.hpp"
+#include "src/train/planning_memory.hpp"
 #include "src/train/reserve.hpp"
 #include "src/train/resolve_options.hpp"
 #include "src/train/train_loop.hpp"
@@ -94,9 +95,14 @@ class Session {
   Position start() {
     switch (weights_.kind) {
       case WeightSource::Kind::kCheckpoint: {
-        const Position position = read_position(weights_.directory, settings_);
-        read_checkpoint(weights_.directory, state_);
-        return position;
+        const SavedState saved = read_state(weights_.directory, settings_);
+        if (saved.digests.empty())
+          observer_.warned(
+              fmt::format("{} was saved by a version that kept no digests; damage to "
+                          "its files would not be seen",
+                          weights_.directory.string()));
+        read_checkpoint(weights_.directory, saved.digests, state_);
+        return saved.position;
       }
       case WeightSource::Kind::kModel:
         read_weights(weights_.directory, state_);
@@ -194,7 +200,9 @@ class Session {
 std::optional<StepPlans> plan_run(const TrainOptions& options, const RunModel& run,
                                   const Sources& sources, const WeightSource& weights,
                                   TrainObserver& observer, Stop& stop) {
-  const Budgets budgets = resolve_budgets(options.memory, machine_limits(options.memory));
+  const MachineLimits limits = machine_limits(options.memory);
+  const Budgets budgets = resolve_budgets(options.memory, limits);
+  check_planning_fits(run.config, options, sources.evaluation.tokens, limits);
   StepPlans plans =
       choose_plans(run, options, sources.evaluation.tokens, budgets, hardware_of(options),
                    [&stop](const auto& /*tried*/) { stop.throw_if_requested(); })

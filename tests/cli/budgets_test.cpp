@@ -1,6 +1,8 @@
 // Budgets that are too small, too large, or shown beforehand.
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "tests/cli/train_command.hpp"
 
 namespace ebbtide::test {
@@ -75,6 +77,18 @@ TEST_F(TrainBudgets, CountsWeightsThatStayOnTheDeviceAsLive) {
 TEST_F(TrainBudgets, RefusesBudgetsBeyondTheMachine) {
   expect_refused(with("--host-memory", "1000000GiB"),
                  {"--device-memory", "--host-memory", "at most"});
+}
+
+// Of a million chunks the plans would fill any machine; none of them is begun.
+TEST_F(TrainBudgets, RefusesPlansLargerThanTheMemoryBeforeAnyIsMade) {
+  constexpr std::uintmax_t kTokens = std::uintmax_t{64} << 20;
+  directory_.write("long.txt", "");
+  std::filesystem::resize_file(directory_ / "long.txt", kTokens + 1);
+  const Outcome outcome = run(set(set(with("--seq-len", "64M"), "--chunk-tokens", "64"), "--data",
+                                  directory_ / "long.txt"));
+  expect_refusal(outcome, {"--chunk-tokens 64: to plan 67108864 tokens in 1048576 chunks takes",
+                           "--chunk-tokens ", " fits"});
+  EXPECT_LT(outcome.peak_bytes, std::uint64_t{128} << 20);
 }
 
 TEST_F(TrainBudgets, PrintsTheBillAndRunsNothingOnADryRun) {

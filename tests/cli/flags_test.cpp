@@ -1,5 +1,6 @@
 // What the command line itself refuses, and how it explains itself.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 
@@ -127,6 +128,29 @@ TEST_F(TrainFlags, RefusesAConfigFileWithWhatIsNoFlag) {
   directory_.write("run.toml", "grad-clip = \"lots\"\n");
   expect_refused(train({"--config", config}), {"--grad-clip", "lots"});
   expect_refused(train({"--config", directory_ / "nothing.toml"}), {"nothing.toml"});
+}
+
+TEST_F(TrainFlags, NameFileAndLineOfWhatIsWrongInAConfigFile) {
+  const std::string config =
+      directory_.write("run.toml", "seed = 3\n# steps\nwarmup-steps = \"few\"\n");
+  expect_refused(train({"--config", config}), {config + ", line 3: --warmup-steps 'few'"});
+  // What is given on the command line as well is taken from there.
+  EXPECT_EQ(run(train({"--config", config, "--warmup-steps", "1"})).status, 0);
+  directory_.write("run.toml", "seed = 3\n\n\n  stepps=2\n");
+  expect_refused(train({"--config", config, "--dry-run"}),
+                 {config + ", line 4: no flag is named 'stepps'"});
+  directory_.write("run.toml", "warmup-steps = [1, 2]\n");
+  expect_refused(train({"--config", config}),
+                 {config + ", line 1: --warmup-steps is given more than once"});
+}
+
+TEST_F(TrainFlags, RefuseAConfigThatIsNoFileOrIsNoneOfItsSize) {
+  expect_refused(train({"--config", "/dev/zero"}), {"--config /dev/zero: not a regular file"});
+  ASSERT_EQ(mkfifo((directory_ / "fifo").c_str(), 0600), 0);
+  expect_refused(train({"--config", directory_ / "fifo"}), {"fifo: not a regular file"});
+  expect_refused(train({"--config", directory_.path()}), {": is a directory"});
+  directory_.write("large.toml", std::string((1 << 20) + 1, '#'));
+  expect_refused(train({"--config", directory_ / "large.toml"}), {"has 1048577 bytes"});
 }
 
 TEST(Program, PrintsItsVersionAndHelp) {

@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <filesystem>
 #include <utility>
 #include <vector>
 
@@ -49,6 +51,32 @@ TEST_F(TrainMessages, EndNoRunAndReachNoFileWhereTheyCannotBeWritten) {
     EXPECT_EQ(run.steps.size(), 3U) << name;
     EXPECT_NE(run.outcome.out.find("step 3/3"), std::string::npos) << name;
   }
+}
+
+bool full_output() {
+  return dup2(open("/dev/full", O_WRONLY | O_CLOEXEC), STDOUT_FILENO) == STDOUT_FILENO;
+}
+
+TEST_F(TrainMessages, SayThatStandardOutputIsLostAndEndWithOne) {
+  for (const Arguments& arguments : {Arguments{"--help"}, Arguments{"--version"},
+                                     Arguments{"train", "--help"}, train({"--dry-run"})}) {
+    const Outcome outcome = Child(program(), arguments, full_output).wait();
+    EXPECT_EQ(outcome.status, 1) << arguments.back();
+    EXPECT_NE(outcome.err.find("standard output could not be written"), std::string::npos)
+        << arguments.back() << ": " << outcome.err;
+  }
+  EXPECT_EQ(Child(program(), {"trane"}, full_output).wait().status, 2);
+}
+
+// A hundred lines are more than the buffer holds.
+TEST_F(TrainMessages, EndNoRunWhoseStandardOutputIsLost) {
+  const Arguments arguments = with_steps(
+      train({"--log-json", directory_ / "log.jsonl", "--save", directory_ / "save"}), "100");
+  const Outcome outcome = Child(program(), arguments, full_output).wait();
+  EXPECT_EQ(outcome.status, 1) << outcome.err;
+  const std::string log = text_of(directory_ / "log.jsonl");
+  EXPECT_EQ(std::count(log.begin(), log.end(), '\n'), 100);
+  EXPECT_TRUE(std::filesystem::exists(directory_ / "save/step-00000100"));
 }
 
 }  // namespace

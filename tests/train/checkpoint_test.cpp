@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
 
@@ -34,6 +35,19 @@ class CheckpointRun : public testing::Test {
       return error.what();
     }
     return "accepted";
+  }
+  static std::uint64_t last_byte_of(const fs::path& path, const std::string& tensor) {
+    const model::SafetensorsFile file(path);
+    const model::TensorInfo* info = file.find(tensor);
+    return info == nullptr ? 0 : info->offset_bytes + info->size_bytes - 1;
+  }
+  // Changes the lowest bit of a byte of the file.
+  static void flip(const fs::path& path, std::uint64_t byte) {
+    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekg(static_cast<std::streamoff>(byte));
+    const int old = file.get();
+    file.seekp(static_cast<std::streamoff>(byte));
+    file.put(static_cast<char>(old ^ 1));
   }
   // Saved after step 1 of 1, on the device.
   fs::path saved_once(DType dtype) const {
@@ -180,8 +194,70 @@ TEST_F(CheckpointRun, RefusesWhatIsNoCheckpoint) {
   options.checkpoint.resume = broken;
   std::ofstream(broken / kStateDirectory / "state.json") << "{\"format\": 1, \"step\": -1";
   EXPECT_NE(refusal(options).find("state.json: is not a JSON object"), std::string::npos);
-  std::ofstream(broken / kStateDirectory / "state.json") << "{\"format\": 2}";
-  EXPECT_NE(refusal(options).find("has another format than 1"), std::string::npos);
+  std::ofstream(broken / kStateDirectory / "state.json") << "{\"format\": 3}";
+  EXPECT_NE(refusal(options).find("has another format than 2"), std::string::npos);
+}
+
+// Damages, in order: a weight, a mean, a square (the last byte of its file) and a count.
+TEST_F(CheckpointRun, RefusesADamagedCheckpointNamingTheFileAndTheTensor) {
+  for (const DType dtype : {DType::kF32, DType::kBf16}) {
+    TrainOptions rest = options(Where::kHost);
+    rest.run.dtype = dtype;
+    rest.run.steps = 2;
+    rest.checkpoint.resume = saved_once(dtype);
+    EXPECT_EQ(refusal(rest), "accepted");
+    const fs::path optimizer = rest.checkpoint.resume / kStateDirectory / "optimizer.safetensors";
+    const std::string name = "model.layers.1.mlp.up_proj.weight";
+    const bool has_master = dtype == DType::kBf16;
+    const fs::path weights = has_master ? optimizer : rest.checkpoint.resume / "model.safetensors";
+    for (const auto& [file, tensor] :
+         {std::pair(weights, has_master ? name + ".master" : name),
+          std::pair(optimizer, name + ".m"), std::pair(optimizer, name + ".v")}) {
+      const std::uint64_t byte = last_byte_of(file, tensor);
+      flip(file, byte);
+      const std::string message = refusal(rest);
+      for (const std::string& part :
+           {file.filename().string(), "tensor '" + tensor + "' is damaged",
+            std::string("resume from another checkpoint")})
+        EXPECT_NE(message.find(part), std::string::npos) << part << " in: " << message;
+      flip(file, byte);
+    }
+    EXPECT_EQ(refusal(rest), "accepted");
+  }
+}
+
+TEST_F(CheckpointRun, RefusesCountsAndDigestsThatWereChanged) {
+  TrainOptions rest = options(Where::kHost);
+  rest.run.steps = 9;
+  rest.checkpoint.resume = saved_once(DType::kF32);
+  const fs::path state = rest.checkpoint.resume / kStateDirectory / "state.json";
+  const std::string saved = text_of(state);
+  for (const auto& [key, value] :
+       {std::pair("\"updates\": ", '7'), std::pair("\"sequences\": ", '3'),
+        std::pair("embed_tokens.weight\": \"", '_')}) {
+    std::string changed = saved;
+    changed[changed.find(key) + std::string(key).size()] = value;
+    std::ofstream(state) << changed;
+    EXPECT_NE(refusal(rest).find("state.json: is damaged"), std::string::npos) << refusal(rest);
+  }
+  std::ofstream(state) << saved;
+  EXPECT_EQ(refusal(rest), "accepted");
+}
+
+TEST_F(CheckpointRun, TakesACheckpointWithoutDigestsWithOneWarning) {
+  TrainOptions rest = options(Where::kHost);
+  rest.run.steps = 2;
+  rest.checkpoint.resume = saved_once(DType::kF32);
+  EXPECT_TRUE(run(rest, made()).warnings.empty());
+  const fs::path path = rest.checkpoint.resume / kStateDirectory / "state.json";
+  nlohmann::json state = nlohmann::json::parse(text_of(path));
+  state["format"] = 1;
+  state.erase("tensor_xxh3");
+  state.erase("state_xxh3");
+  std::ofstream(path) << state;
+  const std::vector<std::string> warnings = run(rest, made()).warnings;
+  ASSERT_EQ(warnings.size(), 1U);
+  EXPECT_NE(warnings[0].find("kept no digests"), std::string::npos) << warnings[0];
 }
 
 TEST_F(CheckpointRun, NamesATensorOfAnotherShape) {
