@@ -1,4 +1,5 @@
-// The memory bill: what fills each tier at its fullest moment, by category, from plans alone.
+// The memory bill: what fills each tier at its fullest moment, by category and kind, from plans
+// alone.
 #pragma once
 
 #include <cstdint>
@@ -13,16 +14,29 @@
 
 namespace ebbtide::report {
 
-struct BillLine {
-  std::string category;
+struct BillPart {
+  std::string kind;  // ValueKind::name
   std::uint64_t bytes = 0;
 };
 
+struct BillLine {
+  std::string category;
+  std::uint64_t bytes = 0;
+  std::vector<BillPart> parts{};  // largest first; they add up to bytes, or there are none
+};
+
+// lines + held_bytes() = peak_bytes; peak_bytes + fragmentation_bytes() = reserved_bytes.
 struct TierBill {
   std::uint64_t budget_bytes = 0;
   std::uint64_t reserved_bytes = 0;  // the arena, or the swap files: the longest span of any plan
-  std::uint64_t peak_bytes = 0;      // the highest byte in use at once
-  std::vector<BillLine> lines;       // largest first; their sum is at most peak_bytes
+  std::uint64_t peak_bytes = 0;      // the most that is taken at once
+  std::vector<BillLine> lines;       // largest first
+
+  std::uint64_t named_bytes() const;
+  // Taken by the plan for transfers that have not begun by then, or have just ended.
+  std::uint64_t held_bytes() const { return peak_bytes - named_bytes(); }
+  // Between the highest address and the bytes that are taken.
+  std::uint64_t fragmentation_bytes() const { return reserved_bytes - peak_bytes; }
 };
 
 struct MemoryBill {
@@ -44,7 +58,9 @@ struct Planned {
 // plans and the record of their run take.
 MemoryBill memory_bill(std::span<const Planned> programs, const HardwareModel& hardware);
 
-// Several lines, for people; ends with a newline.
-std::string text(const MemoryBill& bill);
+enum class BillDetail : std::uint8_t { kCategories, kKinds };
+
+// Several lines, for people; ends with a newline. Kinds that take little are summed.
+std::string text(const MemoryBill& bill, BillDetail detail = BillDetail::kCategories);
 
 }  // namespace ebbtide::report
