@@ -44,10 +44,14 @@ void add_kinds(const Program& program, const BytesByKind& bytes, BytesByName& su
 
 constexpr auto kMoreBytes = [](const auto& a, const auto& b) { return a.bytes > b.bytes; };
 
-std::vector<BillLine> largest_first(const BytesByName& bytes) {
+std::vector<BillLine> largest_first(const BytesByName& bytes, const PerTier<BytesByName>& homes) {
+  const auto lives_on = [&](const std::string& category) {
+    return std::ranges::any_of(homes, [&](const auto& tier) { return tier.contains(category); });
+  };
   std::vector<BillLine> lines;
   for (const auto& [category, kinds] : bytes) {
-    BillLine& line = lines.emplace_back(BillLine{.category = category});
+    const Lifetime lifetime = lives_on(category) ? Lifetime::kRun : Lifetime::kStep;
+    BillLine& line = lines.emplace_back(BillLine{.category = category, .lifetime = lifetime});
     for (const auto& [kind, size] : kinds) {
       line.bytes += size;
       line.parts.push_back({kind, size});
@@ -74,7 +78,7 @@ void append_line(std::string& out, int indent, std::string_view name, std::uint6
 }
 
 void append_parts(std::string& out, const BillLine& line, std::uint64_t peak_bytes) {
-  if (line.parts.size() < 2) return;
+  if (line.parts.size() < 2 || line.lifetime == Lifetime::kRun) return;
   std::uint64_t others = 0;
   for (const BillPart& part : line.parts) {
     if (part.bytes < peak_bytes / kShownShare)
@@ -113,6 +117,10 @@ std::uint64_t MemoryBill::constant_bytes() const {
   return sum;
 }
 
+void MemoryBill::add_constant(std::string what, std::uint64_t bytes) {
+  constant.push_back({.category = std::move(what), .bytes = bytes});
+}
+
 namespace {
 
 // The engine keeps one interval for each task of a lane, of the longest plan.
@@ -142,7 +150,7 @@ MemoryBill memory_bill(std::span<const Planned> programs, const HardwareModel& h
     BytesByName bytes = homes[index(tier)];
     add_kinds(program, moments[at][index(tier)], bytes);
     to.budget_bytes = plan.budgets.of(tier);
-    to.lines = largest_first(bytes);
+    to.lines = largest_first(bytes, homes);
     // In the order of its decisions a plan may hold less than in the order of time.
     to.peak_bytes = std::max(plan.peak_bytes[index(tier)], to.named_bytes());
     for (const Planned& planned : programs)
@@ -154,8 +162,8 @@ MemoryBill memory_bill(std::span<const Planned> programs, const HardwareModel& h
   std::uint64_t plans = 0;
   for (const Planned& planned : programs)
     plans += planned.plan->memory_bytes() + planned.program->memory_bytes();
-  bill.constant.push_back({"programs and plans", plans});
-  bill.constant.push_back({"timeline", timeline_bytes(programs)});
+  bill.add_constant("programs and plans", plans);
+  bill.add_constant("timeline", timeline_bytes(programs));
   return bill;
 }
 

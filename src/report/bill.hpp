@@ -19,8 +19,13 @@ struct BillPart {
   std::uint64_t bytes = 0;
 };
 
+// Whether a category's values live from step to step: parameters and what belongs to them, whose
+// kinds are as many as a layer has tensors.
+enum class Lifetime : std::uint8_t { kStep, kRun };
+
 struct BillLine {
   std::string category;
+  Lifetime lifetime = Lifetime::kStep;
   std::uint64_t bytes = 0;
   std::vector<BillPart> parts{};  // largest first; they add up to bytes, or there are none
 };
@@ -45,6 +50,7 @@ struct MemoryBill {
   std::uint64_t smallest_device_bytes = 0;
 
   std::uint64_t constant_bytes() const;
+  void add_constant(std::string what, std::uint64_t bytes);
 };
 
 // A program of the run with its plan.
@@ -60,7 +66,8 @@ MemoryBill memory_bill(std::span<const Planned> programs, const HardwareModel& h
 
 enum class BillDetail : std::uint8_t { kCategories, kKinds };
 
-// Several lines, for people; ends with a newline. Kinds that take little are summed.
+// Several lines, for people; ends with a newline. Kinds are those of categories that live for a
+// step, and those that take little are summed.
 std::string text(const MemoryBill& bill, BillDetail detail = BillDetail::kCategories);
 
 }  // namespace ebbtide::report

@@ -9,8 +9,10 @@
 #include <vector>
 
 #include "ebbtide/error.hpp"
+#include "src/report/units.hpp"
 #include "src/train/placement.hpp"
 #include "src/train/resolve_options.hpp"
+#include "src/train/run_facts.hpp"
 
 namespace ebbtide::train {
 namespace {
@@ -103,16 +105,20 @@ std::vector<model::ActivationPolicy> policies_for(const model::StatePlacement& p
 // The first policy of a placement under which a whole step fits; nothing, and why, where none does.
 std::optional<StepPlans> plan_placement(ProgramRecipe recipe, const TrainOptions& options,
                                         std::int64_t evaluation_tokens,
-                                        const PlanSettings& settings, std::optional<Error>& why) {
+                                        const PlanSettings& settings, const OnTried& on_tried,
+                                        std::optional<Error>& why) {
   for (const model::ActivationPolicy& policy : policies_for(recipe.placement, options)) {
     recipe.activations = policy;
     StepPlans plans(recipe, settings);
     try {
       plan_step(plans, options, evaluation_tokens);
+      const double seconds = expected_step_seconds(plans, options);
+      if (on_tried) on_tried({recipe.placement, policy, seconds, {}});
       return plans;
     } catch (const Error& error) {
       if (error.code() != make_error_code(Errc::kDoesNotFit)) throw;
       why = error;
+      if (on_tried) on_tried({recipe.placement, policy, std::nullopt, error.what()});
     }
   }
   return std::nullopt;
@@ -151,6 +157,17 @@ std::optional<PerTier<std::uint64_t>> bytes_that_fit(const RunModel& run, const 
   }
 }
 
+std::string lacking_homes(const Placed& placed, const Budgets& budgets) {
+  std::string text;
+  for (const Tier tier : kTiers) {
+    if (placed.need(tier) <= budgets.of(tier)) continue;
+    text += fmt::format("{}{} of {} memory for what lives there across steps",
+                        text.empty() ? "needs " : ", ", report::bytes_text(placed.need(tier)),
+                        name(tier));
+  }
+  return text;
+}
+
 Error homes_do_not_fit(const Placed& placed, const Budgets& budgets,
                        const std::optional<PerTier<std::uint64_t>>& fit) {
   std::string text = "weights, gradients and optimizer state do not fit where they stay";
@@ -177,14 +194,19 @@ const Placed& closest(const std::vector<Placed>& possible, const Budgets& budget
 
 StepPlans choose_plans(const RunModel& run, const TrainOptions& options,
                        std::int64_t evaluation_tokens, const Budgets& budgets,
-                       const HardwareModel& hardware) {
+                       const HardwareModel& hardware, const OnTried& on_tried) {
   const PlanSettings settings{budgets, hardware, plan_options(options)};
   const std::vector<Placed> possible = possible_placements(run, options);
   std::optional<Error> no_plan;
   for (const Placed& placed : possible) {
-    if (!homes_fit(placed.homes, budgets)) continue;
-    std::optional<StepPlans> plans =
-        plan_placement(recipe_of(run, placed), options, evaluation_tokens, settings, no_plan);
+    if (!homes_fit(placed.homes, budgets)) {
+      if (on_tried)
+        on_tried({placed.placement, policies_for(placed.placement, options).front(), std::nullopt,
+                  lacking_homes(placed, budgets)});
+      continue;
+    }
+    std::optional<StepPlans> plans = plan_placement(recipe_of(run, placed), options,
+                                                    evaluation_tokens, settings, on_tried, no_plan);
     if (plans) return std::move(*plans);
   }
   if (!no_plan) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "ebbtide/plan.hpp"
+#include "src/train/candidate.hpp"
 #include "src/train/options.hpp"
 #include "src/train/step_plans.hpp"
 
@@ -19,11 +20,11 @@ struct RunModel {
 };
 
 // The plans of a whole step, and of evaluation where it has tokens, under the first placement and
-// policy that fit. Blocks for seconds on large programs. Throws Error(kDoesNotFit) that says what
-// the most frugal candidate lacks.
+// policy that fit; tells of each candidate once it is tried. Blocks for seconds on large programs.
+// Throws Error(kDoesNotFit) that says what the most frugal candidate lacks.
 StepPlans choose_plans(const RunModel& run, const TrainOptions& options,
                        std::int64_t evaluation_tokens, const Budgets& budgets,
-                       const HardwareModel& hardware);
+                       const HardwareModel& hardware, const OnTried& on_tried = {});
 
 // The smallest device budget under which some placement and policy fit, as far as the device alone
 // decides it.

@@ -175,6 +175,9 @@ TEST_F(Bill, OpensACategoryByKind) {
   EXPECT_EQ(line.parts[0].bytes, 8192U);
   EXPECT_EQ(line.parts[1].bytes, 4096U);
   EXPECT_EQ(line.bytes, 8192U + 4096U);
+  EXPECT_EQ(line.lifetime, Lifetime::kStep);
+  EXPECT_EQ(bill.tiers[0].lines[1].category, "weights");
+  EXPECT_EQ(bill.tiers[0].lines[1].lifetime, Lifetime::kRun);
   EXPECT_EQ(text(bill).find("third's twin"), std::string::npos);
   EXPECT_NE(text(bill, BillDetail::kKinds).find("third's twin"), std::string::npos);
 }
