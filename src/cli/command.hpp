@@ -10,6 +10,7 @@ namespace ebbtide::cli {
 using Arguments = std::span<const std::string>;  // after the subcommand's name
 
 int train_command(Arguments arguments);
+int plan_command(Arguments arguments);
 int bench_command(Arguments arguments);
 
 }  // namespace ebbtide::cli

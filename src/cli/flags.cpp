@@ -117,6 +117,13 @@ void Flags::not_built(const FlagText& text, const std::string& part) {
       ->expected(0, -1);
 }
 
+void Flags::of_another(const std::string& name, const std::string& why) {
+  const CLI::callback_t refuse = [name, why](const CLI::results_t&) -> bool {
+    throw Error(Errc::kBadUsage, fmt::format("{}: {}", name, why));
+  };
+  app_.add_option(name, refuse, why)->expected(0, -1)->group("");
+}
+
 void Flags::only(const FlagText& text, const std::string& accepted, const std::string& part) {
   add(text, [accepted, part, flag = text.name](const std::string& given) {
     if (given == accepted) return;

@@ -51,6 +51,8 @@ class Flags {
   void enable(const FlagText& text, T& target, T value);
   // Known, refused when given: `part` is what this version lacks.
   void not_built(const FlagText& text, const std::string& part);
+  // A flag of another subcommand, refused when given: `why` it says nothing here. Not in the help.
+  void of_another(const std::string& name, const std::string& why);
   // Known; only `accepted` may be given, because this version does nothing else.
   void only(const FlagText& text, const std::string& accepted, const std::string& part);
 

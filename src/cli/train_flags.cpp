@@ -87,19 +87,16 @@ const std::vector<std::pair<std::string, std::optional<Tier>>>& tiers() {
   return choices;
 }
 
-void add_memory(Flags& flags, TrainOptions& options) {
+void add_memory(Flags& flags, TrainOptions& options, const BudgetTexts& budgets) {
   train::MemoryOptions& memory = options.memory;
   flags.only({"--device", "cpu|cuda|cuda:N", "where to compute", "cpu"}, "cpu",
              "the CUDA device is not built");
-  flags.size({"--device-memory", "SIZE", "hard budget of device bytes",
-              "half of what the machine and its container allow, less a margin"},
+  flags.size({"--device-memory", "SIZE", budgets.device, budgets.device_default},
              memory.device_bytes, kDeviceBytes);
-  flags.size({"--host-memory", "SIZE", "hard budget of host arena bytes; 0: none",
-              "what --device-memory leaves, less a margin"},
-             memory.host_bytes, kOrOff);
-  flags.size({"--nvme-memory", "SIZE", "hard budget of swap file bytes; 0: none",
-              "what --nvme-path has free, less a margin; 0 without it"},
-             memory.nvme_bytes, kOrOff);
+  flags.size({"--host-memory", "SIZE", budgets.host, budgets.host_default}, memory.host_bytes,
+             kOrOff);
+  flags.size({"--nvme-memory", "SIZE", budgets.nvme, budgets.nvme_default}, memory.nvme_bytes,
+             kOrOff);
   flags.paths({"--nvme-path", "DIR...", "directories of swap files, striped; repeatable", "none"},
               memory.nvme_paths);
   flags.choice({"--parameter-tier", "auto|device|host|nvme", "where weights stay", "auto"},
@@ -192,7 +189,6 @@ void add_not_built(Flags& flags) {
   flags.not_built({"--trace", "FILE", "trace of a run", ""}, "traces are not built");
   flags.not_built({"--report", "FILE.html", "report of a run", ""}, "HTML reports are not built");
   flags.not_built({"--profile", "FILE", "settings saved by tune", ""}, "tune is not built");
-  flags.not_built({"--ranks", "N", "ranks to plan for", ""}, ranks);
 }
 
 [[noreturn]] void refuse(const std::string& message) {
@@ -201,17 +197,48 @@ void add_not_built(Flags& flags) {
 
 }  // namespace
 
-void add_train_flags(CLI::App& app, TrainOptions& options, TrainExtras& extras) {
+void add_run_flags(CLI::App& app, TrainOptions& options, const BudgetTexts& budgets) {
   Flags flags(app);
   add_run(flags, options);
   add_evaluation(flags, options);
   add_optimizer(flags, options.optimizer);
-  add_memory(flags, options);
+  add_memory(flags, options, budgets);
   add_planning(flags, options.planning);
   add_transfer(flags, options.transfer);
+}
+
+void add_flags_not_built(CLI::App& app) {
+  Flags flags(app);
+  add_not_built(flags);
+}
+
+void add_train_flags(CLI::App& app, TrainOptions& options, TrainExtras& extras) {
+  add_run_flags(
+      app, options,
+      {.device = "hard budget of device bytes",
+       .device_default = "half of what the machine and its container allow, less a margin",
+       .host = "hard budget of host arena bytes; 0: none",
+       .host_default = "what --device-memory leaves, less a margin",
+       .nvme = "hard budget of swap file bytes; 0: none",
+       .nvme_default = "what --nvme-path has free, less a margin; 0 without it"});
+  Flags flags(app);
   add_hardware(flags, extras);
   add_outputs(flags, options, extras);
-  add_not_built(flags);
+  add_flags_not_built(app);
+  flags.not_built({"--ranks", "N", "ranks to plan for", ""}, "this version trains on one rank");
+}
+
+void check_run_together(const TrainOptions& options) {
+  const std::uint64_t block_bytes = options.transfer.io_block_bytes.value_or(0);
+  if (block_bytes % kPageAlignment != 0)
+    refuse(fmt::format("--io-block-size '{}': must be a multiple of {} bytes", block_bytes,
+                       kPageAlignment));
+  const train::OptimizerOptions& optimizer = options.optimizer;
+  if (optimizer.min_learning_rate && *optimizer.min_learning_rate > optimizer.learning_rate)
+    refuse(fmt::format("--min-learning-rate {} is above --learning-rate {}",
+                       *optimizer.min_learning_rate, optimizer.learning_rate));
+  if (options.run.batch_size > kMostThings / options.run.grad_accumulation)
+    refuse("--batch-size times --grad-accumulation is past 2^40");
 }
 
 void check_together(const TrainOptions& options) {
@@ -226,10 +253,6 @@ void check_together(const TrainOptions& options) {
     if (tier == Tier::kNvme && memory.nvme_paths.empty())
       refuse(fmt::format("{} nvme needs --nvme-path", flag));
   }
-  const std::uint64_t block_bytes = options.transfer.io_block_bytes.value_or(0);
-  if (block_bytes % kPageAlignment != 0)
-    refuse(fmt::format("--io-block-size '{}': must be a multiple of {} bytes", block_bytes,
-                       kPageAlignment));
   if (options.checkpoint.save.empty() && options.checkpoint.save_every > 0)
     refuse("--save-every needs --save");
   if (options.checkpoint.save.empty() && options.checkpoint.keep > 0) refuse("--keep needs --save");
@@ -237,12 +260,7 @@ void check_together(const TrainOptions& options) {
     refuse("--eval-every needs --eval-data");
   if (options.evaluation.every == 0 && !options.evaluation.data.empty())
     refuse("--eval-data needs --eval-every");
-  const train::OptimizerOptions& optimizer = options.optimizer;
-  if (optimizer.min_learning_rate && *optimizer.min_learning_rate > optimizer.learning_rate)
-    refuse(fmt::format("--min-learning-rate {} is above --learning-rate {}",
-                       *optimizer.min_learning_rate, optimizer.learning_rate));
-  if (options.run.batch_size > kMostThings / options.run.grad_accumulation)
-    refuse("--batch-size times --grad-accumulation is past 2^40");
+  check_run_together(options);
 }
 
 }  // namespace ebbtide::cli

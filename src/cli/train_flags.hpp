@@ -16,6 +16,23 @@ struct TrainExtras {
   std::string hardware;            // a known machine or a hardware file; empty: none
 };
 
+// How the budgets of a subcommand come about where they are not given.
+struct BudgetTexts {
+  std::string device;
+  std::string device_default;
+  std::string host;
+  std::string host_default;
+  std::string nvme;
+  std::string nvme_default;
+};
+
+// Flags that say what a run is asked to do; `train` and `plan` have them in common.
+void add_run_flags(CLI::App& app, train::TrainOptions& options, const BudgetTexts& budgets);
+// Those of parts that are not built, in common too.
+void add_flags_not_built(CLI::App& app);
+// Checks what these mean together. Throws Error(kBadUsage).
+void check_run_together(const train::TrainOptions& options);
+
 void add_train_flags(CLI::App& app, train::TrainOptions& options, TrainExtras& extras);
 
 // Checks what flags mean together. Throws Error(kBadUsage).

@@ -9,26 +9,6 @@
 namespace ebbtide::hardware {
 namespace {
 
-std::uint64_t ranks_of_node(const Machine& machine, std::uint64_t ranks) {
-  const std::uint64_t most = machine.ranks_per_node;
-  if (ranks == 0) throw Error(Errc::kBadUsage, "0 ranks: there must be one at least");
-  if (ranks <= most) return ranks;
-  if (!machine.network)
-    throw Error(Errc::kBadUsage,
-                fmt::format("{} ranks on '{}': it has {} and no network to another such node",
-                            ranks, machine.name, most));
-  if (ranks % most != 0)
-    throw Error(Errc::kBadUsage,
-                fmt::format("{} ranks on '{}': past one node they must be a multiple of its {}",
-                            ranks, machine.name, most));
-  return most;
-}
-
-double peak_flops_per_s(const Device& device, DType dtype) {
-  EBBTIDE_CHECK(dtype == DType::kF32 || dtype == DType::kBf16, std::string(name(dtype)));
-  return dtype == DType::kBf16 ? device.peak_bf16_flops_per_s : device.peak_fp32_flops_per_s;
-}
-
 void set_device(HardwareModel& model, const Device& device, DType dtype) {
   const double peak = peak_flops_per_s(device, dtype);
   const auto rate = [](double of, const Efficiency& efficiency) {
@@ -91,8 +71,28 @@ Rate collective_of(const HardwareModel& model, const Machine& machine, double on
 
 }  // namespace
 
+std::uint64_t ranks_on_node(const Machine& machine, std::uint64_t ranks) {
+  const std::uint64_t most = machine.ranks_per_node;
+  if (ranks == 0) throw Error(Errc::kBadUsage, "0 ranks: there must be one at least");
+  if (ranks <= most) return ranks;
+  if (!machine.network)
+    throw Error(Errc::kBadUsage,
+                fmt::format("{} ranks on '{}': it has {} and no network to another such node",
+                            ranks, machine.name, most));
+  if (ranks % most != 0)
+    throw Error(Errc::kBadUsage,
+                fmt::format("{} ranks on '{}': past one node they must be a multiple of its {}",
+                            ranks, machine.name, most));
+  return most;
+}
+
+double peak_flops_per_s(const Device& device, DType dtype) {
+  EBBTIDE_CHECK(dtype == DType::kF32 || dtype == DType::kBf16, std::string(name(dtype)));
+  return dtype == DType::kBf16 ? device.peak_bf16_flops_per_s : device.peak_fp32_flops_per_s;
+}
+
 HardwareModel hardware_of(const Machine& machine, DType dtype, std::uint64_t ranks) {
-  const auto on_node = static_cast<double>(ranks_of_node(machine, ranks));
+  const auto on_node = static_cast<double>(ranks_on_node(machine, ranks));
   HardwareModel model;
   model.name = machine.name;
   set_device(model, machine.device, dtype);
@@ -107,7 +107,7 @@ HardwareModel hardware_of(const Machine& machine, DType dtype, std::uint64_t ran
 }
 
 Budgets budgets_of(const Machine& machine, std::uint64_t ranks) {
-  const std::uint64_t on_node = ranks_of_node(machine, ranks);
+  const std::uint64_t on_node = ranks_on_node(machine, ranks);
   return {.device_bytes = machine.device.memory_bytes,
           .host_bytes = machine.host.memory_bytes / on_node,
           .nvme_bytes = machine.nvme.capacity_bytes * machine.nvme.drives / on_node};

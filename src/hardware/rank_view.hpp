@@ -24,6 +24,12 @@
 
 namespace ebbtide::hardware {
 
+// Ranks on each of the nodes that `ranks` fill. Throws as hardware_of.
+std::uint64_t ranks_on_node(const Machine& machine, std::uint64_t ranks);
+
+// The peak of one device in `dtype`, flops a second. Requires kF32 or kBf16.
+double peak_flops_per_s(const Device& device, DType dtype);
+
 // The rates that a rank of `ranks` sees. device_flops_per_s is what large products reach in
 // `dtype`; smaller ops and other classes are in class_rates.
 // Requires kF32 or kBf16. Throws Error(kBadUsage) if ranks is 0, or does not fill its nodes, or

@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "ebbtide/error.hpp"
 #include "ebbtide/timeline.hpp"
 #include "src/report/occupancy.hpp"
 #include "src/report/units.hpp"
@@ -14,66 +15,110 @@
 namespace ebbtide::report {
 namespace {
 
-using BytesByCategory = std::map<std::string, std::uint64_t>;
+// By category, then kind.
+using BytesByName = std::map<std::string, std::map<std::string, std::uint64_t>>;
+
+void add(const ValueKind& kind, std::uint64_t bytes, BytesByName& sum) {
+  if (bytes > 0) sum[kind.category][kind.name] += bytes;
+}
 
 // Homes of all programs, each counted once.
-PerTier<BytesByCategory> homes_by_category(std::span<const Planned> programs) {
-  PerTier<BytesByCategory> bytes;
+PerTier<BytesByName> homes_by_name(std::span<const Planned> programs) {
+  PerTier<BytesByName> bytes;
   std::set<std::pair<Tier, std::uint64_t>> seen;
   for (const Planned& planned : programs) {
     const Program& program = *planned.program;
     for (ValueId id = 0; id < program.value_count(); ++id) {
       const Home* home = program.home(id);
       if (home == nullptr || !seen.emplace(home->tier, home->address).second) continue;
-      bytes[index(home->tier)][program.kind(program.value(id).kind).category] +=
-          extent(home->size_bytes, home->tier);
+      add(program.kind(program.value(id).kind), extent(home->size_bytes, home->tier),
+          bytes[index(home->tier)]);
     }
   }
   return bytes;
 }
 
-void add_kinds(const Program& program, const BytesByKind& bytes, BytesByCategory& sum) {
-  for (KindId kind = 0; kind < bytes.size(); ++kind) {
-    if (bytes[kind] > 0) sum[program.kind(kind).category] += bytes[kind];
-  }
+void add_kinds(const Program& program, const BytesByKind& bytes, BytesByName& sum) {
+  for (KindId kind = 0; kind < bytes.size(); ++kind) add(program.kind(kind), bytes[kind], sum);
 }
 
-std::vector<BillLine> largest_first(const BytesByCategory& bytes) {
+constexpr auto kMoreBytes = [](const auto& a, const auto& b) { return a.bytes > b.bytes; };
+
+std::vector<BillLine> largest_first(const BytesByName& bytes, const PerTier<BytesByName>& homes) {
+  const auto lives_on = [&](const std::string& category) {
+    return std::ranges::any_of(homes, [&](const auto& tier) { return tier.contains(category); });
+  };
   std::vector<BillLine> lines;
-  for (const auto& [category, size] : bytes) lines.push_back({category, size});
-  std::stable_sort(lines.begin(), lines.end(),
-                   [](const BillLine& a, const BillLine& b) { return a.bytes > b.bytes; });
+  for (const auto& [category, kinds] : bytes) {
+    const Lifetime lifetime = lives_on(category) ? Lifetime::kRun : Lifetime::kStep;
+    BillLine& line = lines.emplace_back(BillLine{.category = category, .lifetime = lifetime});
+    for (const auto& [kind, size] : kinds) {
+      line.bytes += size;
+      line.parts.push_back({kind, size});
+    }
+    std::stable_sort(line.parts.begin(), line.parts.end(), kMoreBytes);
+  }
+  std::stable_sort(lines.begin(), lines.end(), kMoreBytes);
   return lines;
 }
 
-const Planned& fullest_in(std::span<const Planned> programs, Tier tier) {
-  return *std::max_element(
+std::size_t fullest_in(std::span<const Planned> programs, Tier tier) {
+  const auto fullest = std::max_element(
       programs.begin(), programs.end(), [tier](const Planned& a, const Planned& b) {
         return a.plan->peak_bytes[index(tier)] < b.plan->peak_bytes[index(tier)];
       });
+  return static_cast<std::size_t>(fullest - programs.begin());
 }
 
-void append_tier(std::string& out, Tier tier, const TierBill& bill) {
+// Kinds below this part of their tier's peak are summed.
+constexpr std::uint64_t kShownShare = 100;
+
+void append_line(std::string& out, int indent, std::string_view name, std::uint64_t bytes) {
+  out += fmt::format("{:{}}{:<{}}{:>12}\n", "", indent, name, 36 - indent, bytes_text(bytes));
+}
+
+void append_parts(std::string& out, const BillLine& line, std::uint64_t peak_bytes) {
+  if (line.parts.size() < 2 || line.lifetime == Lifetime::kRun) return;
+  std::uint64_t others = 0;
+  for (const BillPart& part : line.parts) {
+    if (part.bytes < peak_bytes / kShownShare)
+      others += part.bytes;
+    else
+      append_line(out, 6, part.kind, part.bytes);
+  }
+  if (others > 0 && others < line.bytes) append_line(out, 6, "others", others);
+}
+
+void append_tier(std::string& out, Tier tier, const TierBill& bill, BillDetail detail) {
   if (bill.budget_bytes == 0 && bill.peak_bytes == 0) return;
   out += fmt::format("  {:<8}{:>12} at its peak, of a budget of {}; {} reserved\n", name(tier),
                      bytes_text(bill.peak_bytes), bytes_text(bill.budget_bytes),
                      bytes_text(bill.reserved_bytes));
-  std::uint64_t named = 0;
   for (const BillLine& line : bill.lines) {
-    out += fmt::format("    {:<32}{:>12}\n", line.category, bytes_text(line.bytes));
-    named += line.bytes;
+    append_line(out, 4, line.category, line.bytes);
+    if (detail == BillDetail::kKinds) append_parts(out, line, bill.peak_bytes);
   }
-  if (named < bill.peak_bytes)
-    out += fmt::format("    {:<32}{:>12}\n", "waiting for their order",
-                       bytes_text(bill.peak_bytes - named));
+  if (bill.held_bytes() > 0) append_line(out, 4, "held for transfers to come", bill.held_bytes());
+  if (bill.fragmentation_bytes() > 0)
+    append_line(out, 4, "fragmentation, above the peak", bill.fragmentation_bytes());
 }
 
 }  // namespace
+
+std::uint64_t TierBill::named_bytes() const {
+  std::uint64_t sum = 0;
+  for (const BillLine& line : lines) sum += line.bytes;
+  return sum;
+}
 
 std::uint64_t MemoryBill::constant_bytes() const {
   std::uint64_t sum = 0;
   for (const BillLine& line : constant) sum += line.bytes;
   return sum;
+}
+
+void MemoryBill::add_constant(std::string what, std::uint64_t bytes) {
+  constant.push_back({.category = std::move(what), .bytes = bytes});
 }
 
 namespace {
@@ -93,36 +138,42 @@ std::uint64_t timeline_bytes(std::span<const Planned> programs) {
 
 MemoryBill memory_bill(std::span<const Planned> programs, const HardwareModel& hardware) {
   MemoryBill bill;
-  const PerTier<BytesByCategory> homes = homes_by_category(programs);
+  const PerTier<BytesByName> homes = homes_by_name(programs);
+  std::map<std::size_t, PerTier<BytesByKind>> moments;  // by program; walking one takes long
   for (const Tier tier : {Tier::kDevice, Tier::kHost, Tier::kNvme}) {
-    const Planned& fullest = fullest_in(programs, tier);
-    const Timeline timeline = simulate(*fullest.program, *fullest.plan, hardware);
+    const std::size_t at = fullest_in(programs, tier);
+    const Program& program = *programs[at].program;
+    const Plan& plan = *programs[at].plan;
+    if (!moments.contains(at))
+      moments[at] = fullest_moment(program, plan, simulate(program, plan, hardware));
     TierBill& to = bill.tiers[index(tier)];
-    BytesByCategory bytes = homes[index(tier)];
-    add_kinds(*fullest.program,
-              fullest_moment(*fullest.program, *fullest.plan, timeline)[index(tier)], bytes);
-    to.budget_bytes = fullest.plan->budgets.of(tier);
-    to.peak_bytes = fullest.plan->peak_bytes[index(tier)];
-    to.lines = largest_first(bytes);
+    BytesByName bytes = homes[index(tier)];
+    add_kinds(program, moments[at][index(tier)], bytes);
+    to.budget_bytes = plan.budgets.of(tier);
+    to.lines = largest_first(bytes, homes);
+    // In the order of its decisions a plan may hold less than in the order of time.
+    to.peak_bytes = std::max(plan.peak_bytes[index(tier)], to.named_bytes());
     for (const Planned& planned : programs)
       to.reserved_bytes = std::max(to.reserved_bytes, planned.plan->span_bytes[index(tier)]);
+    EBBTIDE_CHECK(to.peak_bytes <= to.reserved_bytes,
+                  fmt::format("{}: a peak of {} bytes, {} reserved", name(tier), to.peak_bytes,
+                              to.reserved_bytes));
   }
   std::uint64_t plans = 0;
   for (const Planned& planned : programs)
     plans += planned.plan->memory_bytes() + planned.program->memory_bytes();
-  bill.constant.push_back({"programs and plans", plans});
-  bill.constant.push_back({"timeline", timeline_bytes(programs)});
+  bill.add_constant("programs and plans", plans);
+  bill.add_constant("timeline", timeline_bytes(programs));
   return bill;
 }
 
-std::string text(const MemoryBill& bill) {
+std::string text(const MemoryBill& bill, BillDetail detail) {
   std::string out = "memory bill\n";
   for (const Tier tier : {Tier::kDevice, Tier::kHost, Tier::kNvme})
-    append_tier(out, tier, bill.tiers[index(tier)]);
+    append_tier(out, tier, bill.tiers[index(tier)], detail);
   out += fmt::format("  {:<8}{:>12} beside the tiers\n", "constant",
                      bytes_text(bill.constant_bytes()));
-  for (const BillLine& line : bill.constant)
-    out += fmt::format("    {:<32}{:>12}\n", line.category, bytes_text(line.bytes));
+  for (const BillLine& line : bill.constant) append_line(out, 4, line.category, line.bytes);
   if (bill.smallest_device_bytes > 0)
     out += fmt::format("  smallest --device-memory that fits: {} ({} bytes)\n",
                        bytes_text(bill.smallest_device_bytes), bill.smallest_device_bytes);

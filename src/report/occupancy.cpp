@@ -36,6 +36,17 @@ class TierStays {
     const auto at = open_.find(address);
     if (at != open_.end()) at->second.end_s = std::max(at->second.end_s, when.end_s);
   }
+  // A tenant that is moved is one stay: its new place may overlap the old one.
+  void move(std::uint64_t from, std::uint64_t to, const Interval& when) {
+    const auto at = open_.find(from);
+    if (at == open_.end()) return;
+    const Stay stay{at->second.value, std::max(at->second.end_s, when.end_s)};
+    open_.erase(at);
+    const auto [place, fresh] = open_.try_emplace(to, stay);
+    if (fresh) return;
+    close(place->second);
+    place->second = stay;
+  }
   BytesByKind fullest() {
     for (const auto& [address, stay] : open_) close(stay);
     open_.clear();
@@ -106,6 +117,7 @@ class Walk {
 
   void visit(Lane lane, const Task& task, const Interval& when) {
     if (task.kind() == TaskKind::kOp) return visit_op(task.first, when);
+    if (task.kind() == TaskKind::kMove) return visit_move(task, when);
     const Route tiers = route(lane);
     for (const Segment& segment : plan_.segments_of(task)) {
       stays_[index(tiers.from)].touch(segment.from, when);
@@ -115,6 +127,10 @@ class Walk {
   BytesByKind fullest(Tier tier) { return stays_[index(tier)].fullest(); }
 
  private:
+  void visit_move(const Task& task, const Interval& when) {
+    for (const Segment& segment : plan_.segments_of(task))
+      stays_[index(Tier::kDevice)].move(segment.from, segment.to, when);
+  }
   void visit_op(OpId op, const Interval& when) {
     const Tier tier = program_.operand_tier(op);
     std::uint32_t use = program_.op(op).uses_begin;

@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "ebbtide/error.hpp"
+#include "src/train/misfit.hpp"
 #include "src/train/placement.hpp"
 #include "src/train/resolve_options.hpp"
 #include "src/train/search.hpp"
@@ -16,191 +16,30 @@
 namespace ebbtide::train {
 namespace {
 
-using model::ActivationMode;
-
-constexpr std::array kTiers{Tier::kDevice, Tier::kHost, Tier::kNvme};
-// More than any machine has, with room to add.
-constexpr std::uint64_t kUnlimitedBytes = std::uint64_t{1} << 60;
-
-// Everything that a step needs, so that what does not fit is found before it starts.
-void plan_step(StepPlans& plans, const TrainOptions& options, std::int64_t evaluation_tokens) {
-  const std::int64_t count = options.run.micro_steps();
-  for (const std::int64_t at : {std::int64_t{0}, std::int64_t{1}, count - 1}) {
-    if (at < count) plans.micro_step(options.run.seq_len, at, count);
-  }
-  plans.optimizer();
-  if (evaluation_tokens > 0) plans.evaluation(evaluation_tokens);
-}
-
-// Where weights, gradients and optimizer state stay.
-struct Placed {
-  model::StatePlacement placement;
-  model::ModelHomes homes;
-
-  std::uint64_t need(Tier tier) const { return homes.layout.bytes()[index(tier)]; }
-  // Bytes by which it exceeds the budgets, all tiers together.
-  std::uint64_t lack(const Budgets& budgets) const {
-    std::uint64_t lack = 0;
-    for (const Tier tier : kTiers)
-      lack += need(tier) > budgets.of(tier) ? need(tier) - budgets.of(tier) : 0;
-    return lack;
-  }
-  std::uint64_t weights_on_device() const {
-    std::uint64_t bytes = 0;
-    for (const model::ParameterHomes& parameter : homes.parameters)
-      bytes += parameter.weight.tier == Tier::kDevice ? parameter.weight.size_bytes : 0;
-    return bytes;
-  }
-};
-
-// Those that leave no more weights on the device than --max-live-parameters.
-std::vector<Placed> possible_placements(const RunModel& run, const TrainOptions& options) {
-  const std::uint64_t most_live = options.memory.max_live_parameter_bytes.value_or(kNoLimit);
-  std::vector<Placed> possible;
-  std::uint64_t least_live = kNoLimit;
-  for (const model::StatePlacement& placement : placements_to_try(options.memory)) {
-    Placed placed{placement, model::lay_out_homes(run.config, run.shape, placement)};
-    least_live = std::min(least_live, placed.weights_on_device());
-    if (placed.weights_on_device() <= most_live) possible.push_back(std::move(placed));
-  }
-  if (possible.empty())
-    throw Error(Errc::kDoesNotFit,
-                fmt::format("--max-live-parameters {}: the weights that stay on the device take {} "
-                            "bytes; raise it, or let --parameter-tier be host or nvme",
-                            most_live, least_live));
-  return possible;
-}
-
-bool all_resident(const model::StatePlacement& placement) {
-  return placement.parameters == Tier::kDevice && placement.gradients == Tier::kDevice;
-}
-
-bool state_is_fixed(const MemoryOptions& memory) {
-  return memory.parameter_tier.has_value() && memory.gradient_tier.has_value();
-}
-
-// Of the program that needs most of the device: forward and backward of a later micro-step, whose
-// gradients are read and written.
-std::uint64_t smallest_for(const RunModel& run, const model::ModelHomes& homes,
-                           const model::ActivationPolicy& policy) {
-  const model::MicroStep step{.shape = run.shape,
-                              .activations = policy,
-                              .gradients = model::GradientStart::kAdd,
-                              .norms = model::NormPartials::kMake};
-  return smallest_device_budget(
-      model::forward_backward_program(run.config, homes, step, run.device_kernels));
-}
-
-bool is_automatic(const PlanningOptions& options) {
-  return options.activations == ActivationMode::kAuto && !options.saved_fraction;
-}
-
-// Weights and gradients stay on the device by "auto" only when all activations do too.
-std::vector<model::ActivationPolicy> policies_for(const model::StatePlacement& placement,
-                                                  const TrainOptions& options) {
-  if (is_automatic(options.planning) && all_resident(placement) && !state_is_fixed(options.memory))
-    return {{.mode = ActivationMode::kKeep, .saved_fraction = 1.0, .reach = Reach::kDevice}};
-  return policies_to_try(options.planning);
-}
-
-ProgramRecipe recipe_of(const RunModel& run, const Placed& placed) {
-  return {.config = run.config,
-          .shape = run.shape,
-          .placement = placed.placement,
-          .activations = {},
-          .homes = placed.homes,
-          .device_kernels = run.device_kernels,
-          .host_kernels = run.host_kernels};
-}
-
-// Bytes of each tier that a step takes under the most frugal policy if the tiers where the homes do
-// not fit had no end; nothing where it does not fit even then.
-std::optional<PerTier<std::uint64_t>> bytes_that_fit(const RunModel& run, const Placed& placed,
-                                                     const TrainOptions& options,
-                                                     std::int64_t evaluation_tokens,
-                                                     PlanSettings settings) {
-  Budgets& budgets = settings.budgets;
-  ProgramRecipe recipe = recipe_of(run, placed);
-  recipe.activations = policies_for(placed.placement, options).back();
-  if (placed.need(Tier::kDevice) > budgets.device_bytes)
-    budgets.device_bytes = smallest_for(run, placed.homes, recipe.activations);
-  if (placed.need(Tier::kHost) > budgets.host_bytes) budgets.host_bytes = kUnlimitedBytes;
-  if (placed.need(Tier::kNvme) > budgets.nvme_bytes) budgets.nvme_bytes = kUnlimitedBytes;
-  try {
-    StepPlans plans(std::move(recipe), settings);
-    plan_step(plans, options, evaluation_tokens);
-    return plans.reserved_bytes();
-  } catch (const Error& error) {
-    if (error.code() != make_error_code(Errc::kDoesNotFit)) throw;
-    return std::nullopt;
-  }
-}
-
-Error homes_do_not_fit(const Placed& placed, const Budgets& budgets,
-                       const std::optional<PerTier<std::uint64_t>>& fit) {
-  std::string text = "weights, gradients and optimizer state do not fit where they stay";
-  for (const Tier tier : kTiers) {
-    if (placed.need(tier) <= budgets.of(tier)) continue;
-    text += fmt::format("; --{}-memory {} has to be at least {} bytes", name(tier),
-                        budgets.of(tier), placed.need(tier));
-    if (fit) text += fmt::format(", and a step fits with {} bytes", (*fit)[index(tier)]);
-  }
-  return {Errc::kDoesNotFit, text};
-}
-
-// The placement that lacks least; of those that need NVMe, none where the run has none and another
-// is there.
-const Placed& closest(const std::vector<Placed>& possible, const Budgets& budgets) {
-  const auto rank = [&](const Placed& placed) {
-    const bool lacks_nvme = budgets.nvme_bytes == 0 && placed.need(Tier::kNvme) > 0;
-    return std::pair(lacks_nvme, placed.lack(budgets));
-  };
-  return *std::ranges::min_element(possible, {}, rank);
-}
-
-// What the search may change a policy to: as given, or keep, keep what fits, and offload, each with
-// more and more recomputed.
-std::vector<model::ActivationPolicy> policies_to_change_to(const PlanningOptions& options) {
-  std::vector<model::ActivationPolicy> policies = policies_to_try(options);
-  if (!is_automatic(options)) return policies;
-  const std::vector<model::ActivationPolicy> automatic = policies;
-  for (model::ActivationPolicy policy : automatic) {
-    policy.mode = ActivationMode::kOffload;
-    if (policy.saved_fraction > 0 && policy.reach != Reach::kDevice) policies.push_back(policy);
-  }
-  return policies;
-}
-
-std::vector<std::int64_t> groups_to_try(const RunModel& run, const PlanningOptions& options) {
-  if (options.attention_group) return {run.shape.attention_group};
-  std::vector<std::int64_t> groups;
-  for (const std::int64_t group : {1, 2, 4, 8})
-    if (group <= run.shape.chunks()) groups.push_back(group);
-  return groups;
-}
-
 // Plans what the search tries and keeps the best plans.
 class Chooser {
  public:
   Chooser(const RunModel& run, const TrainOptions& options, std::int64_t evaluation_tokens,
           const PlanSettings& settings, const std::vector<Placed>& possible,
-          const SearchProgress& progress)
+          const OnTried& on_tried, Effort effort)
       : run_(run),
         options_(options),
         evaluation_tokens_(evaluation_tokens),
         settings_(settings),
         possible_(possible),
-        progress_(progress) {}
+        on_tried_(on_tried),
+        effort_(effort) {}
 
   // Nothing where nothing fits.
-  std::optional<ChosenPlans> run() {
+  std::optional<StepPlans> run() {
+    tell_of_homes_that_do_not_fit();
     search(
         space(), [this](const Candidate& candidate) { return attempt(candidate); },
-        [this] { return planned_ops_ >= kMostPlannedOps; });
+        [this] { return effort_ == Effort::kFirstThatFits || planned_ops_ >= kMostPlannedOps; });
     if (!kept_) return std::nullopt;
     const Candidate best = best_of(tried_).candidate;
     if (kept_candidate_ != best) kept_ = plan(best);
-    return ChosenPlans{std::move(*kept_), std::move(tried_)};
+    return std::move(kept_);
   }
 
   // Of the last candidate that did not fit.
@@ -210,16 +49,27 @@ class Chooser {
   // Two seconds or so of planning beside the first plans, proofs and simulations counted.
   static constexpr std::size_t kMostPlannedOps = 300'000;
 
+  void tell_of_homes_that_do_not_fit() const {
+    for (const Placed& placed : possible_) {
+      if (placed.lack(settings_.budgets) == 0 || !on_tried_) continue;
+      on_tried_({.candidate = {placed.placement,
+                               policies_to_start_with(options_, placed.placement).front(),
+                               run_.shape.attention_group},
+                 .why_not = lacking_homes(placed, settings_.budgets)});
+    }
+  }
+
   SearchSpace space() const {
     SearchSpace space;
     for (const Placed& placed : possible_) {
-      if (!homes_fit(placed.homes, settings_.budgets)) continue;
+      if (placed.lack(settings_.budgets) > 0) continue;
       space.placements.push_back(placed.placement);
-      for (const model::ActivationPolicy& policy : policies_for(placed.placement, options_))
+      for (const model::ActivationPolicy& policy :
+           policies_to_start_with(options_, placed.placement))
         space.starts.push_back({placed.placement, policy, run_.shape.attention_group});
     }
     space.policies = policies_to_change_to(options_.planning);
-    space.attention_groups = groups_to_try(run_, options_.planning);
+    space.attention_groups = groups_to_try(run_.shape, options_.planning);
     return space;
   }
 
@@ -229,7 +79,7 @@ class Chooser {
     recipe.activations = candidate.activations;
     recipe.shape.attention_group = candidate.attention_group;
     StepPlans plans(std::move(recipe), settings_);
-    plan_step(plans, options_, evaluation_tokens_);
+    plans.plan_all(options_.run.seq_len, options_.run.micro_steps(), evaluation_tokens_);
     return plans;
   }
 
@@ -249,10 +99,11 @@ class Chooser {
     } catch (const Error& error) {
       if (error.code() != make_error_code(Errc::kDoesNotFit)) throw;
       why_not_ = error;
+      tried.why_not = error.what();
       tried_.push_back(tried);
     }
     planned_ops_ += ops_of_candidate_;
-    if (progress_) progress_(tried_);
+    if (on_tried_) on_tried_(tried);
     return tried;
   }
 
@@ -273,7 +124,8 @@ class Chooser {
   const std::int64_t evaluation_tokens_;
   const PlanSettings& settings_;
   const std::vector<Placed>& possible_;
-  const SearchProgress& progress_;
+  const OnTried& on_tried_;
+  const Effort effort_;
   std::vector<Tried> tried_;
   std::optional<StepPlans> kept_;
   Candidate kept_candidate_;
@@ -284,18 +136,25 @@ class Chooser {
 
 }  // namespace
 
-ChosenPlans choose_plans(const RunModel& run, const TrainOptions& options,
-                         std::int64_t evaluation_tokens, const Budgets& budgets,
-                         const HardwareModel& hardware, const SearchProgress& progress) {
+ProgramRecipe recipe_of(const RunModel& run, const Placed& placed) {
+  return {.config = run.config,
+          .shape = run.shape,
+          .placement = placed.placement,
+          .activations = {},
+          .homes = placed.homes,
+          .device_kernels = run.device_kernels,
+          .host_kernels = run.host_kernels};
+}
+
+StepPlans choose_plans(const RunModel& run, const TrainOptions& options,
+                       std::int64_t evaluation_tokens, const Budgets& budgets,
+                       const HardwareModel& hardware, const OnTried& on_tried, Effort effort) {
   const PlanSettings settings{budgets, hardware, plan_options(options)};
-  const std::vector<Placed> possible = possible_placements(run, options);
-  Chooser chooser(run, options, evaluation_tokens, settings, possible, progress);
-  if (std::optional<ChosenPlans> chosen = chooser.run()) return std::move(*chosen);
-  if (!chooser.why_not()) {
-    const Placed& placed = closest(possible, budgets);
-    throw homes_do_not_fit(placed, budgets,
-                           bytes_that_fit(run, placed, options, evaluation_tokens, settings));
-  }
+  const std::vector<Placed> possible = possible_placements(run.config, run.shape, options.memory);
+  Chooser chooser(run, options, evaluation_tokens, settings, possible, on_tried, effort);
+  if (std::optional<StepPlans> plans = chooser.run()) return std::move(*plans);
+  if (!chooser.why_not())
+    throw homes_do_not_fit(run, options, evaluation_tokens, possible, settings);
   const std::uint64_t smallest = smallest_device_bytes(run, options, budgets);
   if (budgets.device_bytes >= smallest) throw Error(*chooser.why_not());
   throw Error(
@@ -310,10 +169,10 @@ std::uint64_t smallest_device_bytes(const RunModel& run, const TrainOptions& opt
   std::uint64_t smallest = kNoLimit;
   Budgets others = budgets;
   others.device_bytes = kNoLimit;
-  for (const Placed& placed : possible_placements(run, options)) {
-    if (!homes_fit(placed.homes, others)) continue;
-    for (const model::ActivationPolicy& policy : policies_for(placed.placement, options))
-      smallest = std::min(smallest, smallest_for(run, placed.homes, policy));
+  for (const Placed& placed : possible_placements(run.config, run.shape, options.memory)) {
+    if (placed.lack(others) > 0) continue;
+    for (const model::ActivationPolicy& policy : policies_to_start_with(options, placed.placement))
+      smallest = std::min(smallest, smallest_device_budget(run, placed.homes, policy));
   }
   return smallest;
 }

@@ -3,11 +3,11 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <vector>
 
 #include "ebbtide/plan.hpp"
+#include "src/train/candidate.hpp"
 #include "src/train/options.hpp"
+#include "src/train/placement.hpp"
 #include "src/train/step_plans.hpp"
 
 namespace ebbtide::train {
@@ -20,39 +20,17 @@ struct RunModel {
   model::SharedKernels host_kernels;
 };
 
-// What "auto" may come to.
-struct Candidate {
-  model::StatePlacement placement;
-  model::ActivationPolicy activations;
-  std::int64_t attention_group = 1;
+ProgramRecipe recipe_of(const RunModel& run, const Placed& placed);
 
-  bool operator==(const Candidate&) const = default;
-};
-
-// A candidate whose plans were made.
-struct Tried {
-  Candidate candidate;
-  bool fits = false;
-  double step_seconds = 0;               // simulated
-  double op_seconds = 0;                 // the same if nothing were waited for
-  std::uint64_t nvme_bytes_written = 0;  // a step
-  std::uint64_t host_bytes = 0;          // that the plans span
-};
-
-struct ChosenPlans {
-  StepPlans plans;
-  std::vector<Tried> tried;  // in order; the plans are those of best_of()
-};
-
-// Called after each candidate, of which the last one is new.
-using SearchProgress = std::function<void(const std::vector<Tried>&)>;
+enum class Effort : std::uint8_t { kFirstThatFits, kSearch };
 
 // The plans of a whole step, and of evaluation where it has tokens, of the best candidate that the
-// search finds. Blocks for seconds on large programs. Throws Error(kDoesNotFit) that says what the
-// most frugal candidate lacks, and what `progress` throws.
-ChosenPlans choose_plans(const RunModel& run, const TrainOptions& options,
-                         std::int64_t evaluation_tokens, const Budgets& budgets,
-                         const HardwareModel& hardware, const SearchProgress& progress = {});
+// search finds; tells of each one once it is tried. Blocks for seconds on large programs. Throws
+// Error(kDoesNotFit) that says what the most frugal candidate lacks, and what `on_tried` throws.
+StepPlans choose_plans(const RunModel& run, const TrainOptions& options,
+                       std::int64_t evaluation_tokens, const Budgets& budgets,
+                       const HardwareModel& hardware, const OnTried& on_tried = {},
+                       Effort effort = Effort::kSearch);
 
 // The smallest device budget under which some placement and policy fit, as far as the device alone
 // decides it.

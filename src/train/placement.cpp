@@ -1,6 +1,12 @@
 #include "src/train/placement.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <utility>
+
+#include "ebbtide/error.hpp"
+#include "src/train/resolve_options.hpp"
 
 namespace ebbtide::train {
 std::vector<model::StatePlacement> placements_to_try(const MemoryOptions& options) {
@@ -22,11 +28,37 @@ std::vector<model::StatePlacement> placements_to_try(const MemoryOptions& option
   return placements;
 }
 
-bool homes_fit(const model::ModelHomes& homes, const Budgets& budgets) {
-  for (const Tier tier : {Tier::kDevice, Tier::kHost, Tier::kNvme}) {
-    if (homes.layout.bytes()[index(tier)] > budgets.of(tier)) return false;
+std::uint64_t Placed::lack(const Budgets& budgets) const {
+  std::uint64_t lack = 0;
+  for (const Tier tier : {Tier::kDevice, Tier::kHost, Tier::kNvme})
+    lack += need(tier) > budgets.of(tier) ? need(tier) - budgets.of(tier) : 0;
+  return lack;
+}
+
+std::uint64_t Placed::weights_on_device() const {
+  std::uint64_t bytes = 0;
+  for (const model::ParameterHomes& parameter : homes.parameters)
+    bytes += parameter.weight.tier == Tier::kDevice ? parameter.weight.size_bytes : 0;
+  return bytes;
+}
+
+std::vector<Placed> possible_placements(const model::ModelConfig& config,
+                                        const model::StepShape& shape,
+                                        const MemoryOptions& options) {
+  const std::uint64_t most_live = options.max_live_parameter_bytes.value_or(kNoLimit);
+  std::vector<Placed> possible;
+  std::uint64_t least_live = kNoLimit;
+  for (const model::StatePlacement& placement : placements_to_try(options)) {
+    Placed placed{placement, model::lay_out_homes(config, shape, placement)};
+    least_live = std::min(least_live, placed.weights_on_device());
+    if (placed.weights_on_device() <= most_live) possible.push_back(std::move(placed));
   }
-  return true;
+  if (possible.empty())
+    throw Error(Errc::kDoesNotFit,
+                fmt::format("--max-live-parameters {}: the weights that stay on the device take {} "
+                            "bytes; raise it, or let --parameter-tier be host or nvme",
+                            most_live, least_live));
+  return possible;
 }
 
 }  // namespace ebbtide::train

@@ -16,7 +16,22 @@ namespace ebbtide::train {
 // kept; no placement comes twice.
 std::vector<model::StatePlacement> placements_to_try(const MemoryOptions& options);
 
-// Whether the homes of a placement fit the budgets at all.
-bool homes_fit(const model::ModelHomes& homes, const Budgets& budgets);
+// A placement with its homes.
+struct Placed {
+  model::StatePlacement placement;
+  model::ModelHomes homes;
+
+  // Bytes of a tier that the homes take.
+  std::uint64_t need(Tier tier) const { return homes.layout.bytes()[index(tier)]; }
+  // Bytes by which they exceed the budgets, all tiers together; 0: they fit.
+  std::uint64_t lack(const Budgets& budgets) const;
+  std::uint64_t weights_on_device() const;
+};
+
+// Placements to try that leave no more weights on the device than --max-live-parameters. Throws
+// Error(kDoesNotFit) if there are none.
+std::vector<Placed> possible_placements(const model::ModelConfig& config,
+                                        const model::StepShape& shape,
+                                        const MemoryOptions& options);
 
 }  // namespace ebbtide::train

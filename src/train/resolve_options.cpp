@@ -6,6 +6,22 @@ namespace ebbtide::train {
 
 using model::ActivationMode;
 
+namespace {
+
+bool all_resident(const model::StatePlacement& placement) {
+  return placement.parameters == Tier::kDevice && placement.gradients == Tier::kDevice;
+}
+
+bool state_is_fixed(const MemoryOptions& memory) {
+  return memory.parameter_tier.has_value() && memory.gradient_tier.has_value();
+}
+
+bool is_automatic(const PlanningOptions& options) {
+  return options.activations == ActivationMode::kAuto && !options.saved_fraction;
+}
+
+}  // namespace
+
 model::StepShape resolve_shape(const model::ModelConfig& config, const TrainOptions& options) {
   const RunShape& run = options.run;
   model::StepShape shape{.seq_len = run.seq_len, .dtype = run.dtype};
@@ -31,6 +47,33 @@ std::vector<model::ActivationPolicy> policies_to_try(const PlanningOptions& opti
   for (const double fraction : {1.0, 0.75, 0.5, 0.25, 0.0})
     policies.push_back(policy(ActivationMode::kAuto, fraction));
   return policies;
+}
+
+std::vector<model::ActivationPolicy> policies_to_start_with(
+    const TrainOptions& options, const model::StatePlacement& placement) {
+  if (is_automatic(options.planning) && all_resident(placement) && !state_is_fixed(options.memory))
+    return {{.mode = ActivationMode::kKeep, .saved_fraction = 1.0, .reach = Reach::kDevice}};
+  return policies_to_try(options.planning);
+}
+
+std::vector<model::ActivationPolicy> policies_to_change_to(const PlanningOptions& options) {
+  std::vector<model::ActivationPolicy> policies = policies_to_try(options);
+  if (!is_automatic(options)) return policies;
+  const std::vector<model::ActivationPolicy> automatic = policies;
+  for (model::ActivationPolicy policy : automatic) {
+    policy.mode = ActivationMode::kOffload;
+    if (policy.saved_fraction > 0 && policy.reach != Reach::kDevice) policies.push_back(policy);
+  }
+  return policies;
+}
+
+std::vector<std::int64_t> groups_to_try(const model::StepShape& shape,
+                                        const PlanningOptions& options) {
+  if (options.attention_group) return {shape.attention_group};
+  std::vector<std::int64_t> groups;
+  for (const std::int64_t group : {1, 2, 4, 8})
+    if (group <= shape.chunks()) groups.push_back(group);
+  return groups;
 }
 
 PlanOptions plan_options(const TrainOptions& options) {

@@ -22,6 +22,19 @@ model::StepShape resolve_shape(const model::ModelConfig& config, const TrainOpti
 // recompute more and more.
 std::vector<model::ActivationPolicy> policies_to_try(const PlanningOptions& options);
 
+// Those with which a search begins under a placement: weights and gradients stay on the device by
+// "auto" only when all activations do too.
+std::vector<model::ActivationPolicy> policies_to_start_with(const TrainOptions& options,
+                                                            const model::StatePlacement& placement);
+
+// What a search may change a policy to: as given, or keep what fits and offload, each with more and
+// more recomputed.
+std::vector<model::ActivationPolicy> policies_to_change_to(const PlanningOptions& options);
+
+// Attention groups to try: as given, or powers of two.
+std::vector<std::int64_t> groups_to_try(const model::StepShape& shape,
+                                        const PlanningOptions& options);
+
 PlanOptions plan_options(const TrainOptions& options);
 
 }  // namespace ebbtide::train

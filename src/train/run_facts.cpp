@@ -41,10 +41,14 @@ std::uint64_t checksum_bytes(std::span<const report::Planned> programs) {
 
 }  // namespace
 
-model::ModelConfig load_config(const TrainOptions& options) {
+model::ModelConfig load_any_config(const TrainOptions& options) {
   const fs::path path = options.model;
-  model::ModelConfig config = fs::is_directory(path) ? model::read_config(path / "config.json")
-                                                     : model::preset(options.model);
+  return fs::is_directory(path) ? model::read_config(path / "config.json")
+                                : model::preset(options.model);
+}
+
+model::ModelConfig load_config(const TrainOptions& options) {
+  model::ModelConfig config = load_any_config(options);
   if (config.use == model::ModelConfig::Use::kPlanOnly)
     throw Error(
         Errc::kNotBuilt,
@@ -89,12 +93,11 @@ RunFacts facts_of(StepPlans& plans, const TrainOptions& options, const WeightSou
 report::MemoryBill bill_of(const StepPlans& plans, OffloadCheck check) {
   const std::vector<report::Planned> planned = plans.planned();
   report::MemoryBill bill = report::memory_bill(planned, plans.settings().hardware);
-  bill.constant.push_back({"blocks of weights on their way", kBlockBytes});
+  bill.add_constant("blocks of weights on their way", kBlockBytes);
   if (plans.reserved_bytes()[index(Tier::kNvme)] > 0)
-    bill.constant.push_back({"buffer for homes on disk", Engine::kDiskBufferBytes});
-  if (check == OffloadCheck::kChecksum)
-    bill.constant.push_back({"checksums", checksum_bytes(planned)});
-  bill.constant.push_back({"process and kernels, at most", kProcessBytes});
+    bill.add_constant("buffer for homes on disk", Engine::kDiskBufferBytes);
+  if (check == OffloadCheck::kChecksum) bill.add_constant("checksums", checksum_bytes(planned));
+  bill.add_constant("process and kernels, at most", kProcessBytes);
   return bill;
 }
 

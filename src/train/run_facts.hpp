@@ -28,7 +28,10 @@ struct RunFacts {
   std::uint64_t plan_fingerprint = 0;  // of the first micro-step's plan
 };
 
-// Reads the model's shape. Throws Error(kBadUsage, kBadFile or kNotBuilt).
+// Reads the model's shape, of one that is for planning only too. Throws Error(kBadUsage or
+// kBadFile).
+model::ModelConfig load_any_config(const TrainOptions& options);
+// The same of one that can be trained; throws Error(kNotBuilt) for others.
 model::ModelConfig load_config(const TrainOptions& options);
 
 // What a resumed run must have in common with the saved one.

@@ -9,7 +9,7 @@
 #include <functional>
 #include <vector>
 
-#include "src/train/choose_plans.hpp"
+#include "src/train/candidate.hpp"
 
 namespace ebbtide::train {
 

@@ -57,6 +57,13 @@ const PlannedProgram& StepPlans::optimizer() {
                                        recipe_.host_kernels));
 }
 
+void StepPlans::plan_all(std::int64_t seq_len, std::int64_t count, std::int64_t evaluation_tokens) {
+  for (const std::int64_t at : {std::int64_t{0}, std::int64_t{1}, count - 1})
+    if (at < count) micro_step(seq_len, at, count);
+  optimizer();
+  if (evaluation_tokens > 0) evaluation(evaluation_tokens);
+}
+
 StepTotals StepPlans::totals(std::int64_t seq_len, std::int64_t count) {
   StepTotals totals;
   const auto add = [&totals](const PlannedProgram& planned, std::int64_t times) {

@@ -42,6 +42,10 @@ class StepPlans {
   const PlannedProgram& evaluation(std::int64_t seq_len);
   const PlannedProgram& optimizer();
 
+  // Everything that a step of `count` micro-steps, and evaluation where it has tokens, needs, so
+  // that what does not fit is found before it starts.
+  void plan_all(std::int64_t seq_len, std::int64_t count, std::int64_t evaluation_tokens);
+
   // Of a step of `count` micro-steps of `seq_len` tokens; makes the plans that are missing.
   StepTotals totals(std::int64_t seq_len, std::int64_t count);
 

@@ -205,8 +205,7 @@ std::optional<StepPlans> plan_run(const TrainOptions& options, const RunModel& r
   check_planning_fits(run.config, options, sources.evaluation.tokens, limits);
   StepPlans plans =
       choose_plans(run, options, sources.evaluation.tokens, budgets, hardware_of(options),
-                   [&stop](const auto& /*tried*/) { stop.throw_if_requested(); })
-          .plans;
+                   [&stop](const Tried& /*tried*/) { stop.throw_if_requested(); });
   stop.throw_if_requested();
   report::MemoryBill bill = bill_of(plans, options.transfer.offload_check);
   bill.smallest_device_bytes = smallest_device_bytes(run, options, budgets);

@@ -3,8 +3,8 @@
 
     include, contract <- kernels, tiering <- src/{device, comm, model} <- src/train <- src/cli
 
-src/report and src/hardware see only include/; only src/cli and src/measure see src/hardware, and
-only src/cli sees src/measure. kernels and tiering do not know each other, and neither do the
+src/report and src/hardware see only include/; only src/cli, src/measure and src/plan see
+src/hardware, and only src/cli sees src/measure and src/plan. kernels and tiering do not know each other, and neither do the
 folders between braces. Public headers include none of CUDA, liburing, MPI or NCCL.
 """
 
@@ -27,8 +27,18 @@ ALLOWED = {
     "src/measure": MIDDLE | {"src/device", "src/hardware"},
     "src/report": CONTRACT,
     "src/train": MIDDLE | {"src/device", "src/comm", "src/model", "src/report"},
+    "src/plan": CONTRACT | {"src/hardware", "src/model", "src/report", "src/train"},
     "src/cli": MIDDLE
-    | {"src/device", "src/comm", "src/hardware", "src/measure", "src/model", "src/report", "src/train"},
+    | {
+        "src/device",
+        "src/comm",
+        "src/hardware",
+        "src/measure",
+        "src/model",
+        "src/plan",
+        "src/report",
+        "src/train",
+    },
 }
 SOURCES = {".hpp", ".cpp", ".cuh", ".cu", ".h", ".inc"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')

@@ -15,6 +15,7 @@ FILES = [
     "src/hardware/machine.hpp",
     "src/measure/fit.hpp",
     "src/model/llama.hpp",
+    "src/plan/target.hpp",
     "src/report/bill.hpp",
     "src/train/loop.hpp",
     "src/cli/flags.hpp",
@@ -50,6 +51,10 @@ class IncludeArrows(unittest.TestCase):
             ("src/cli/main.cpp", '"src/train/loop.hpp"'),
             ("src/cli/main.cpp", '"src/hardware/machine.hpp"'),
             ("src/cli/main.cpp", '"src/measure/fit.hpp"'),
+            ("src/cli/main.cpp", '"src/plan/target.hpp"'),
+            ("src/plan/target.hpp", '"src/train/loop.hpp"'),
+            ("src/plan/target.hpp", '"src/hardware/machine.hpp"'),
+            ("src/plan/target.hpp", '"src/report/bill.hpp"'),
             ("src/measure/fit.hpp", '"src/hardware/machine.hpp"'),
             ("src/measure/fit.hpp", '"kernels/kernels.hpp"'),
             ("src/cli/main.cpp", '"flags.hpp"'),
@@ -78,6 +83,11 @@ class IncludeArrows(unittest.TestCase):
             ("src/hardware/machine.hpp", '"src/measure/fit.hpp"'),
             ("src/measure/fit.hpp", '"src/model/llama.hpp"'),
             ("src/train/loop.hpp", '"src/cli/flags.hpp"'),
+            ("src/train/loop.hpp", '"src/plan/target.hpp"'),
+            ("src/report/bill.hpp", '"src/plan/target.hpp"'),
+            ("src/plan/target.hpp", '"tiering/plan/planner.hpp"'),
+            ("src/plan/target.hpp", '"src/measure/fit.hpp"'),
+            ("src/plan/target.hpp", '"src/cli/flags.hpp"'),
         ]:
             with self.subTest(name=name, include=include):
                 self.assertEqual(len(self.faults(name, include)), 1)

@@ -98,6 +98,24 @@ class Bill : public testing::Test {
     return 0;
   }
 
+  // Values of 1, 3 and 1 KiB of which the middle one stays, then one of 2 KiB beside it: where no
+  // other tier is, the middle one has to move, over a part of itself.
+  static Program sliding_program() {
+    Program program;
+    const KernelId kernel = program.add_kernel({.name = "op", .run = [](const OpContext&) {}});
+    const KindId kind = program.add_kind({"block", "blocks", {}});
+    const auto add = [&](std::uint64_t size) {
+      return program.add_value({.size_bytes = size, .kind = kind});
+    };
+    const ValueId first = add(1024);
+    const ValueId stays = add(3072);
+    const ValueId last = add(1024);
+    const ValueId large = add(2048);
+    program.add_op(kernel, {write(first), write(stays), write(last)}, 0, OpCost{1e6, 1e4});
+    program.add_op(kernel, {read(stays), write(large)}, 0, OpCost{1e6, 1e4});
+    return program;
+  }
+
   HomeLayout layout_;
   Program program_;
 };
@@ -125,9 +143,43 @@ TEST_F(Bill, ShowsWhatASmallDeviceSentToTheHost) {
   for (const TierBill& tier : bill.tiers) {
     std::uint64_t named = 0;
     for (const BillLine& one : tier.lines) named += one.bytes;
-    EXPECT_LE(named, tier.peak_bytes);
-    EXPECT_LE(tier.peak_bytes, tier.budget_bytes);
+    EXPECT_EQ(named + tier.held_bytes(), tier.peak_bytes);
+    EXPECT_EQ(tier.peak_bytes + tier.fragmentation_bytes(), tier.reserved_bytes);
+    EXPECT_LE(tier.reserved_bytes, tier.budget_bytes);
   }
+}
+
+// In the smallest device all that stays is moved aside: where it was and where it goes is one room.
+TEST_F(Bill, CountsAValueThatIsMovedOnce) {
+  const HardwareModel hardware = generic_cpu_hardware();
+  const Program program = sliding_program();
+  const std::uint64_t smallest = smallest_device_budget(program);
+  const Plan plan = make_plan(program, {smallest, 0, 0}, hardware, {});
+  ASSERT_GT(plan.moved_bytes[index(Lane::kCompute)], 0U) << "nothing was moved";
+  const Planned planned{"example", &program, &plan};
+  EXPECT_LE(memory_bill({&planned, 1}, hardware).tiers[0].named_bytes(), smallest);
+}
+
+TEST_F(Bill, OpensACategoryByKind) {
+  program_.add_value(
+      {.size_bytes = 8192, .kind = program_.add_kind({"third's twin", "third", {}})});
+  op(0, {write(4), update(3)});
+  const HardwareModel hardware = generic_cpu_hardware();
+  const Plan plan = make_plan(program_, {1 << 20, 1 << 20, 0}, hardware, {});
+  const Planned planned{"example", &program_, &plan};
+  const MemoryBill bill = memory_bill({&planned, 1}, hardware);
+  const BillLine& line = bill.tiers[0].lines.front();
+  ASSERT_EQ(line.category, "third");
+  ASSERT_EQ(line.parts.size(), 2U);
+  EXPECT_EQ(line.parts[0].kind, "third's twin");
+  EXPECT_EQ(line.parts[0].bytes, 8192U);
+  EXPECT_EQ(line.parts[1].bytes, 4096U);
+  EXPECT_EQ(line.bytes, 8192U + 4096U);
+  EXPECT_EQ(line.lifetime, Lifetime::kStep);
+  EXPECT_EQ(bill.tiers[0].lines[1].category, "weights");
+  EXPECT_EQ(bill.tiers[0].lines[1].lifetime, Lifetime::kRun);
+  EXPECT_EQ(text(bill).find("third's twin"), std::string::npos);
+  EXPECT_NE(text(bill, BillDetail::kKinds).find("third's twin"), std::string::npos);
 }
 
 }  // namespace

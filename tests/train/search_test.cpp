@@ -8,6 +8,7 @@
 #include <string>
 
 #include "ebbtide/error.hpp"
+#include "src/train/choose_plans.hpp"
 #include "src/train/resolve_options.hpp"
 
 namespace ebbtide::train {
@@ -54,6 +55,11 @@ struct Case {
   double link_bytes_per_s = 6e9;
 };
 
+struct Chosen {
+  StepPlans plans;
+  std::vector<Tried> tried;
+};
+
 class Choice {
  public:
   explicit Choice(const Case& of)
@@ -65,7 +71,12 @@ class Choice {
     run_.shape = resolve_shape(run_.config, options_);
   }
 
-  ChosenPlans choose() const { return choose_plans(run_, options_, 0, budgets_, hardware_); }
+  Chosen choose() const {
+    std::vector<Tried> tried;
+    StepPlans plans = choose_plans(run_, options_, 0, budgets_, hardware_,
+                                   [&tried](const Tried& each) { tried.push_back(each); });
+    return {std::move(plans), std::move(tried)};
+  }
   double seconds() const { return best_of(choose().tried).step_seconds; }
 
   // The shortest step of all settings that the flags can ask for.
@@ -112,8 +123,8 @@ TEST_P(SearchCases, ComeNearTheBestOfASweep) {
 }
 
 TEST_P(SearchCases, AlwaysChooseTheSame) {
-  const ChosenPlans first = Choice(GetParam()).choose();
-  const ChosenPlans second = Choice(GetParam()).choose();
+  const Chosen first = Choice(GetParam()).choose();
+  const Chosen second = Choice(GetParam()).choose();
   ASSERT_EQ(first.tried.size(), second.tried.size());
   EXPECT_EQ(best_of(first.tried).candidate, best_of(second.tried).candidate);
   ASSERT_EQ(first.plans.planned().size(), second.plans.planned().size());
@@ -123,7 +134,7 @@ TEST_P(SearchCases, AlwaysChooseTheSame) {
 }
 
 TEST_P(SearchCases, GiveThePlansOfTheBestCandidate) {
-  ChosenPlans chosen = Choice(GetParam()).choose();
+  Chosen chosen = Choice(GetParam()).choose();
   const Tried& best = best_of(chosen.tried);
   EXPECT_EQ(chosen.plans.recipe().placement, best.candidate.placement);
   EXPECT_EQ(chosen.plans.recipe().activations, best.candidate.activations);
@@ -161,7 +172,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(Search, KeepsWhereOffloadingIsSlower) {
   const Choice slow(
       {.device_bytes = 1024 * kMiB, .host_bytes = 2048 * kMiB, .link_bytes_per_s = 1e7});
-  const ChosenPlans chosen = slow.choose();
+  const Chosen chosen = slow.choose();
   EXPECT_EQ(chosen.plans.recipe().activations.mode, ActivationMode::kKeep);
 }
 

@@ -1,0 +1,123 @@
+// `ebbtide plan`: says what a run would come to, without running it.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <string>
+
+#include "ebbtide/error.hpp"
+#include "src/cli/command.hpp"
+#include "src/cli/parse.hpp"
+#include "src/cli/plan_flags.hpp"
+#include "src/hardware/known_machines.hpp"
+#include "src/plan/plan_json.hpp"
+#include "src/plan/plan_text.hpp"
+#include "src/plan/planned_run.hpp"
+#include "src/plan/prediction.hpp"
+#include "src/report/progress.hpp"
+#include "src/report/units.hpp"
+#include "src/train/run_facts.hpp"
+
+namespace ebbtide::cli {
+namespace {
+
+constexpr int kFits = 0;
+constexpr int kDoesNotFit = 2;
+
+plan::Request request_of(const train::TrainOptions& options, const PlanExtras& extras) {
+  plan::Request request{
+      .options = options, .machine = {}, .ranks = static_cast<std::uint64_t>(extras.ranks)};
+  if (extras.hardware.empty()) return request;
+  try {
+    request.machine = hardware::load_machine(extras.hardware);
+  } catch (const Error& error) {
+    throw Error(Errc::kBadUsage, fmt::format("--hardware: {}", error.what()));
+  }
+  return request;
+}
+
+// On a terminal a line that says what is tried, so that a long search is seen to go on.
+class SearchLine {
+ public:
+  SearchLine() : style_(report::progress_style(stderr)) {}
+  ~SearchLine() { clear(); }
+  SearchLine(const SearchLine&) = delete;
+  SearchLine& operator=(const SearchLine&) = delete;
+
+  void tried(const train::Tried& tried) {
+    ++count_;
+    show(fmt::format(
+        "tried {} settings; {} {}", count_, plan::policy_text(tried.candidate.activations),
+        tried.fits ? report::seconds_text(tried.step_seconds) : std::string("does not fit")));
+  }
+  void show(const std::string& line) {
+    if (style_ != report::ProgressStyle::kLive) return;
+    fmt::print(stderr, "\r\x1b[K{}", line);
+    std::fflush(stderr);
+    is_open_ = true;
+  }
+  void clear() {
+    if (is_open_) fmt::print(stderr, "\r\x1b[K");
+    is_open_ = false;
+  }
+
+ private:
+  report::ProgressStyle style_;
+  int count_ = 0;
+  bool is_open_ = false;
+};
+
+plan::PlannedRun plan_with_progress(const plan::Request& request) {
+  SearchLine line;
+  plan::PlannedRun run =
+      plan::plan_run(request, [&line](const train::Tried& tried) { line.tried(tried); });
+  if (!run.fits()) {
+    line.show("looking for budgets that would fit");
+    plan::find_remedies(request, run);
+  }
+  return run;
+}
+
+void print_json(const plan::Request& request, const plan::PlannedRun& run) {
+  plan::Json object = plan::to_json(request, run);
+  if (run.fits())
+    plan::add_to(object, plan::predict(run, request.options),
+                 train::bill_of(*run.plans, request.options.transfer.offload_check));
+  fmt::print("{}\n", object.dump());
+}
+
+void print_text(const plan::Request& request, const plan::PlannedRun& run) {
+  fmt::print("{}", plan::verdict_text(request, run));
+  if (run.fits()) {
+    const report::MemoryBill bill =
+        train::bill_of(*run.plans, request.options.transfer.offload_check);
+    fmt::print("{}{}", plan::settings_text(run),
+               plan::text(plan::predict(run, request.options), run));
+    fmt::print("{}{}", plan::text(run.target), report::text(bill, report::BillDetail::kKinds));
+  } else {
+    fmt::print("{}", plan::text(run.target));
+  }
+  fmt::print("{}", plan::candidates_text(run));
+}
+
+}  // namespace
+
+int plan_command(Arguments arguments) {
+  train::TrainOptions options;
+  PlanExtras extras;
+  CLI::App app("Plans a run and says what it would come to, without running it.", "ebbtide plan");
+  app.set_config("--config", "", "TOML file with flags of the same names, without the dashes");
+  app.allow_config_extras(CLI::config_extras_mode::error);
+  add_plan_flags(app, options, extras);
+  if (parse(app, arguments) == Parsed::kHelpShown) return kFits;
+  check_together(options, extras);
+
+  const plan::Request request = request_of(options, extras);
+  const plan::PlannedRun run = plan_with_progress(request);
+  if (extras.output == Output::kJson)
+    print_json(request, run);
+  else
+    print_text(request, run);
+  return run.fits() ? kFits : kDoesNotFit;
+}
+
+}  // namespace ebbtide::cli

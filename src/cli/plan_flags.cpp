@@ -1,0 +1,59 @@
+#include "src/cli/plan_flags.hpp"
+
+#include <fmt/format.h>
+
+#include "ebbtide/error.hpp"
+#include "src/cli/flags.hpp"
+#include "src/cli/train_flags.hpp"
+
+namespace ebbtide::cli {
+namespace {
+
+// Far above every machine; past it nothing is learnt.
+constexpr Range kRanks{.least = 1, .most = 1 << 20};
+
+void add_machine(Flags& flags, PlanExtras& extras) {
+  flags.text({"--hardware", "NAME|FILE", "machine to plan for, with its memory and drives",
+              "this machine, at the speeds of a generic two-core CPU"},
+             extras.hardware);
+  flags.count({"--ranks", "N", "ranks of the run, one a device", "1"}, extras.ranks, kRanks);
+}
+
+void add_outputs(Flags& flags, PlanExtras& extras) {
+  flags.enable({"--json", "", "print one JSON object and nothing else", "off"}, extras.output,
+               Output::kJson);
+}
+
+// A run's outputs: whoever gives one of them waits for a file that no plan writes.
+void refuse_outputs(Flags& flags) {
+  for (const char* flag :
+       {"--log-json", "--checksum", "--save", "--save-every", "--keep", "--resume", "--dry-run"})
+    flags.of_another(flag, "is a flag of 'ebbtide train'; a plan runs no step, leave it out");
+}
+
+}  // namespace
+
+void add_plan_flags(CLI::App& app, train::TrainOptions& options, PlanExtras& extras) {
+  Flags flags(app);
+  add_machine(flags, extras);
+  add_outputs(flags, extras);
+  add_run_flags(app, options,
+                {.device = "hard budget of one card's bytes, whatever the machine has",
+                 .device_default = "the card's memory less 1 GiB; as train on this machine",
+                 .host = "hard budget of a node's host arena bytes, which its ranks share; 0: none",
+                 .host_default = "the node's memory less a sixteenth; as train on this machine",
+                 .nvme = "hard budget of a node's swap file bytes, which its ranks share; 0: none",
+                 .nvme_default = "the node's drives less a twentieth; as train on this machine"});
+  add_flags_not_built(app);
+  refuse_outputs(flags);
+  app.footer(
+      "Data, seed, threads, the optimizer's numbers and the I/O flags change no plan: they are "
+      "taken so that a command line of 'ebbtide train' works as it is, and files are not looked "
+      "at. With --hardware neither is --nvme-path. Exit status: 0 fits, 2 does not fit.");
+}
+
+void check_together(const train::TrainOptions& options, const PlanExtras& /*extras*/) {
+  check_run_together(options);
+}
+
+}  // namespace ebbtide::cli

@@ -1,0 +1,75 @@
+#include "src/plan/prediction.hpp"
+
+#include <algorithm>
+
+#include "ebbtide/error.hpp"
+
+namespace ebbtide::plan {
+namespace {
+
+constexpr std::array kTransferLanes{Lane::kD2h, Lane::kH2d, Lane::kNvmeWrite, Lane::kNvmeRead};
+constexpr double kSecondsADay = 86400;
+
+void add_program(const SimulatedProgram& simulated, Prediction& sum) {
+  const auto times = static_cast<double>(simulated.times);
+  const auto count = static_cast<std::uint64_t>(simulated.times);
+  const Timeline& timeline = simulated.timeline;
+  sum.step_seconds += times * timeline.step_seconds;
+  const PerLane<double> exposed = timeline.exposed_seconds(*simulated.plan);
+  for (std::size_t lane = 0; lane < kLaneCount; ++lane) {
+    LaneUse& use = sum.lanes[lane];
+    use.busy_seconds += times * timeline.busy_seconds(static_cast<Lane>(lane));
+    use.exposed_seconds += times * exposed[lane];
+    use.bytes += count * simulated.plan->moved_bytes[lane];
+  }
+  const LoadCount loads = timeline.loads(*simulated.plan);
+  sum.loads.all += count * loads.all;
+  sum.loads.in_time += count * loads.in_time;
+}
+
+DriveLife drive_life(const Prediction& prediction, double endurance_bytes) {
+  DriveLife life{.endurance_bytes = endurance_bytes};
+  const auto written = static_cast<double>(prediction.lanes[index(Lane::kNvmeWrite)].bytes);
+  life.bytes_a_day = written / prediction.step_seconds * kSecondsADay;
+  if (written > 0 && endurance_bytes > 0) life.days = endurance_bytes / life.bytes_a_day;
+  return life;
+}
+
+}  // namespace
+
+double Prediction::exposed_seconds() const {
+  double sum = 0;
+  for (const LaneUse& lane : lanes) sum += lane.exposed_seconds;
+  return sum;
+}
+
+double Prediction::hidden_seconds() const {
+  double hidden = 0;
+  for (const Lane lane : kTransferLanes)
+    hidden += lanes[index(lane)].busy_seconds - lanes[index(lane)].exposed_seconds;
+  return std::max(hidden, 0.0);
+}
+
+double model_flops(const model::ModelConfig& config, std::int64_t seq_len) {
+  double parameters = 0;
+  for (const model::Parameter& parameter : model::parameters(config))
+    parameters += static_cast<double>(parameter.count());
+  const auto tokens = static_cast<double>(seq_len);
+  const auto width = static_cast<double>(config.heads * config.head_dim);
+  return 6 * parameters * tokens + 6 * static_cast<double>(config.layers) * width * tokens * tokens;
+}
+
+Prediction predict(const PlannedRun& run, const train::TrainOptions& options) {
+  EBBTIDE_CHECK(run.fits(), run.why_not);
+  Prediction prediction;
+  for (const SimulatedProgram& program : run.step) add_program(program, prediction);
+  const std::int64_t sequences = options.run.micro_steps();
+  prediction.tokens = sequences * options.run.seq_len;
+  prediction.model_flops =
+      static_cast<double>(sequences) * model_flops(run.config, options.run.seq_len);
+  prediction.peak_flops_per_s = run.target.flops_per_s;
+  prediction.drives = drive_life(prediction, run.target.rates.nvme_endurance_bytes);
+  return prediction;
+}
+
+}  // namespace ebbtide::plan
