@@ -7,6 +7,10 @@
 namespace ebbtide {
 
 double HardwareModel::op_seconds(const OpCost& cost, Place place) const {
+  if (place == Place::kComm) {
+    EBBTIDE_CHECK(collective.bytes_per_s > 0, "a collective on a machine without peers");
+    return collective.seconds(cost.sent_bytes);
+  }
   const bool host = place == Place::kHost;
   const double flops_per_s = host ? host_flops_per_s : device_flops_per_s;
   const double bytes_per_s = host ? host_memory_bytes_per_s : device_memory_bytes_per_s;
@@ -64,6 +68,7 @@ HardwareModel generic_cpu_hardware() {
   model.nvme_write = model.nvme_read = {1e9, 2e-4};
   model.host_flops_per_s = 2e10;
   model.host_memory_bytes_per_s = 1.5e10;
+  model.collective = {6e9, 2e-5};  // through shared memory, in and out
   return model;
 }
 

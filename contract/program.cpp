@@ -64,9 +64,7 @@ OpId Program::add_op(KernelId kernel, std::span<const Use> uses, std::span<const
       EBBTIDE_CHECK(uses[i].value != uses[j].value,
                     fmt::format("{} is named twice", describe(uses[i].value)));
   }
-  if (costs_.empty() || costs_.back().flops != cost.flops ||
-      costs_.back().memory_bytes != cost.memory_bytes)
-    costs_.push_back(cost);
+  if (costs_.empty() || costs_.back() != cost) costs_.push_back(cost);
   // args stay aligned for any plain struct, so that a callback may read them in place
   args_.resize(align_up(args_.size(), alignof(std::max_align_t)));
   const Op op{static_cast<std::uint32_t>(uses_.size()), static_cast<std::uint32_t>(args_.size()),

@@ -65,7 +65,8 @@ struct HardwareModel {
   Rate collective;  // of what a rank sends, while it receives as much
   PeerPath peer_path = PeerPath::kDirect;
 
-  // Seconds that an op of this cost takes where it runs, alone.
+  // Seconds that an op of this cost takes where it runs, alone. For Place::kComm they are those of
+  // the bytes that the rank sends; requires a collective rate.
   double op_seconds(const OpCost& cost, Place place) const;
   // The same on the device for an op of which the class is known, by the rates of that class as far
   // as they are.

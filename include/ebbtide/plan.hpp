@@ -122,9 +122,9 @@ struct Plan {
 Plan make_plan(const Program& program, const Budgets& budgets, const HardwareModel& hardware,
                const PlanOptions& options);
 
-// The largest sum of operands of one op at `place`, above the homes there: no budget below it
-// plans.
-std::uint64_t largest_operand_sum(const Program& program, Place place);
+// The largest sum of operands of one op in `tier`, above the homes there: no budget below it plans.
+// Requires a tier in which ops run.
+std::uint64_t largest_operand_sum(const Program& program, Tier tier);
 
 // The smallest device budget that plans, homes included.
 std::uint64_t smallest_device_budget(const Program& program);

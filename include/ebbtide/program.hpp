@@ -31,7 +31,27 @@ using KernelId = std::uint16_t;
 using KindId = std::uint16_t;
 
 // Where an op runs, and so where its operands must be.
-enum class Place : std::uint8_t { kDevice, kHost };
+enum class Place : std::uint8_t {
+  kDevice,
+  kHost,
+  kComm,  // between ranks, on operands in device memory, beside what the device computes
+};
+
+// The lane of ops at a place. Ops of one lane are done in program order.
+constexpr Lane op_lane(Place place) {
+  switch (place) {
+    case Place::kHost:
+      return Lane::kHostCompute;
+    case Place::kComm:
+      return Lane::kComm;
+    case Place::kDevice:
+      break;
+  }
+  return Lane::kCompute;
+}
+constexpr Tier operand_tier(Place place) {
+  return route(op_lane(place)).from;
+}
 
 enum class Access : std::uint8_t { kRead, kWrite, kUpdate };
 
@@ -111,6 +131,9 @@ struct Value {
 struct OpCost {
   double flops = 0;         // multiply-adds count two
   double memory_bytes = 0;  // read and written in the memory where the op runs
+  double sent_bytes = 0;    // from this rank to others, while it receives about as much
+
+  bool operator==(const OpCost&) const = default;
 };
 
 // What an op's callback gets. Operand i is use i of the op; its memory is where the op runs.
@@ -175,7 +198,7 @@ class Program {
   Place place(OpId id) const { return kernels_[ops_[id].kernel].place; }
   // Where the op's operands are while it runs.
   Tier operand_tier(OpId id) const {
-    return place(id) == Place::kDevice ? Tier::kDevice : Tier::kHost;
+    return ebbtide::operand_tier(place(id));
   }
   std::span<const Use> uses(OpId id) const {
     return {uses_.data() + ops_[id].uses_begin, ops_[id].use_count};

@@ -68,6 +68,23 @@ TEST(HardwareModel, TakesTheSlowerOfComputeAndMemory) {
   EXPECT_DOUBLE_EQ(model.move_seconds(5), 1);  // read and written
 }
 
+TEST(HardwareModel, TimesACollectiveByTheBytesSent) {
+  HardwareModel model = generic_cpu_hardware();
+  model.collective = {100, 0.25};
+  EXPECT_DOUBLE_EQ(model.op_seconds({.flops = 1e12, .sent_bytes = 50}, Place::kComm), 0.75);
+  model.collective = {};
+  EXPECT_THROW(model.op_seconds({.sent_bytes = 50}, Place::kComm), ContractViolation);
+}
+
+TEST(Types, KnowWhereOpsRun) {
+  for (const Place place : {Place::kDevice, Place::kHost, Place::kComm})
+    EXPECT_FALSE(is_transfer(op_lane(place)));
+  EXPECT_EQ(op_lane(Place::kComm), Lane::kComm);
+  EXPECT_EQ(operand_tier(Place::kDevice), Tier::kDevice);
+  EXPECT_EQ(operand_tier(Place::kHost), Tier::kHost);
+  EXPECT_EQ(operand_tier(Place::kComm), Tier::kDevice);
+}
+
 TEST(HardwareModel, KnowsAnOpsClassAsFarAsItsRatesAreKnown) {
   HardwareModel model;
   model.device_flops_per_s = 100;

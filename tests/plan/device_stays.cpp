@@ -20,7 +20,7 @@ class Walk {
 
   DeviceStays run() {
     for (OpId op = 0; op < program_.op_count(); ++op)
-      program_.place(op) == Place::kDevice ? act_on_device(op) : act_on_host(op);
+      program_.operand_tier(op) == Tier::kDevice ? act_on_device(op) : act_on_host(op);
     finish();
     return std::move(made_);
   }

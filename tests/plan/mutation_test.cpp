@@ -13,13 +13,12 @@ namespace {
 constexpr RandomShape kSmall{.ops_min = 8, .ops_max = 25, .size_max_bytes = 600};
 
 // The bytes that one op needs side by side, above the homes.
-std::uint64_t largest_op(const Program& program, Place place) {
-  const Tier tier = place == Place::kDevice ? Tier::kDevice : Tier::kHost;
+std::uint64_t largest_op(const Program& program, Tier tier) {
   std::uint64_t largest = 0;
   for (OpId op = 0; op < program.op_count(); ++op) {
     std::uint64_t sum = 0;
     for (const Use use : program.uses(op)) sum += extent(program.value(use.value).size_bytes, tier);
-    if (program.place(op) == place) largest = std::max(largest, sum);
+    if (program.operand_tier(op) == tier) largest = std::max(largest, sum);
   }
   return largest;
 }
@@ -36,8 +35,8 @@ Plan tight_plan(const Program& program, std::uint64_t seed) {
   Dice dice(seed);
   const auto& homes = program.home_bytes();
   for (double slack = 1;; slack *= 1.1) {
-    const double device = slack * static_cast<double>(largest_op(program, Place::kDevice));
-    const double host = slack * static_cast<double>(largest_op(program, Place::kHost));
+    const double device = slack * static_cast<double>(largest_op(program, Tier::kDevice));
+    const double host = slack * static_cast<double>(largest_op(program, Tier::kHost));
     const Budgets budgets{homes[0] + static_cast<std::uint64_t>(device),
                           homes[1] + static_cast<std::uint64_t>(host) + 3 * kPageAlignment,
                           homes[2] + all_values(program, Tier::kNvme)};

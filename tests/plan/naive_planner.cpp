@@ -136,7 +136,7 @@ class Residency {
       if (use.access() == Access::kWrite) forget(use.value);
       if (use.access() == Access::kWrite) place(use.value, tier);
     }
-    Step step{.lane = tier == Tier::kDevice ? Lane::kCompute : Lane::kHostCompute, .op = op};
+    Step step{.lane = op_lane(program_.place(op)), .op = op};
     std::uint32_t at = program_.op(op).uses_begin;
     for (const Use use : uses) {
       const std::uint64_t address = *values_[use.value].at[index(tier)];

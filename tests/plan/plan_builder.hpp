@@ -32,8 +32,7 @@ class PlanBuilder {
   // Addresses of the op's operands, in use order.
   Wait op(OpId op, std::initializer_list<std::uint64_t> addresses,
           std::initializer_list<Wait> waits = {}) {
-    const bool host = program_.place(op) == Place::kHost;
-    return this->op(host ? Lane::kHostCompute : Lane::kCompute, op, addresses, waits);
+    return this->op(op_lane(program_.place(op)), op, addresses, waits);
   }
   Wait op(Lane lane, OpId op, std::initializer_list<std::uint64_t> addresses,
           std::initializer_list<Wait> waits = {}) {

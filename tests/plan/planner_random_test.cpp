@@ -54,7 +54,7 @@ struct Planned {
     Budgets budgets{static_cast<std::uint64_t>(slack * smallest), 0,
                     2 * all_values(program, Tier::kNvme)};
     const std::uint64_t least = std::max(program.home_bytes()[index(Tier::kHost)],
-                                         largest_operand_sum(program, Place::kHost));
+                                         largest_operand_sum(program, Tier::kHost));
     budgets.host_bytes = least + dice.between(0, (host_all - least) / 4);
     for (;; budgets.host_bytes = std::min(host_all, budgets.host_bytes * 5 / 4)) {
       try {
@@ -80,7 +80,7 @@ int seed_count() {
 
 TEST(PlannerOnRandomPrograms, MakesPlansThatVerify) {
   const int seeds = seed_count();
-  int moving = 0, through_disk = 0;
+  int moving = 0, through_disk = 0, collective = 0;
   for (int i = 0; i < seeds; ++i) {
     const auto seed = static_cast<std::uint64_t>(i);
     const Planned made(seed, slack_of(seed));
@@ -89,9 +89,74 @@ TEST(PlannerOnRandomPrograms, MakesPlansThatVerify) {
                               << verdict.message;
     moving += made.plan.moved_bytes[index(Lane::kH2d)] > 0;
     through_disk += made.plan.moved_bytes[index(Lane::kNvmeRead)] > 0;
+    collective += !made.plan.tasks[index(Lane::kComm)].empty();
   }
   EXPECT_GE(moving, seeds * 8 / 10);
   EXPECT_GE(through_disk, seeds / 4);
+  EXPECT_GE(collective, seeds * 9 / 10);
+}
+
+// Device ops of a second each with a gather of two seconds between them.
+struct Gathers {
+  Program program;
+  HardwareModel hardware;
+
+  // Op 0 makes x and op 1 reads it; the gather stands between them, and op 3 reads what it made.
+  Gathers() {
+    const KindId kind = program.add_kind({"value", "values", {}});
+    const KernelId mix = program.add_kernel({.name = "mix", .place = Place::kDevice, .run = {}});
+    const KernelId gather =
+        program.add_kernel({.name = "gather", .place = Place::kComm, .run = {}});
+    const Home home = layout_.add(256, Tier::kDevice);
+    program.set_home_bytes(layout_.bytes());
+    const ValueId shard = program.add_value({.kind = kind}, home);
+    const ValueId x = program.add_value({.size_bytes = 512, .kind = kind});
+    const ValueId full = program.add_value({.size_bytes = 512, .kind = kind});
+    const ValueId y = program.add_value({.size_bytes = 512, .kind = kind});
+    const OpCost second{.flops = 100};
+    program.add_op(mix, {write(x)}, 0, second);
+    program.add_op(gather, {read(shard), write(full)}, 0, {.sent_bytes = 200});
+    program.add_op(mix, {read(x), write(y)}, 0, second);
+    program.add_op(mix, {read(full), update(y)}, 0, second);
+    hardware = generic_cpu_hardware();
+    hardware.device_flops_per_s = 100;
+    hardware.op_overhead_s = 0;
+    hardware.collective = {100, 0};
+  }
+  Plan plan(std::uint64_t device_bytes) const {
+    return make_plan(program, {device_bytes, kPageAlignment * 8, 0}, hardware, {});
+  }
+
+ private:
+  HomeLayout layout_;
+};
+
+TEST(PlannerOfCollectives, LetsThemRunAheadWhereTheyHaveRoom) {
+  const Gathers gathers;
+  const Plan plan = gathers.plan(256 + 3 * 512);
+  ASSERT_TRUE(verify(gathers.program, plan).ok());
+  const std::vector<Task>& comm = plan.tasks[index(Lane::kComm)];
+  ASSERT_EQ(comm.size(), 1U);
+  EXPECT_EQ(comm[0].wait_count, 0);
+  const std::vector<Task>& compute = plan.tasks[index(Lane::kCompute)];
+  EXPECT_EQ(compute[1].wait_count, 0);  // beside the gather
+  EXPECT_EQ(compute[2].wait_count, 1);
+  EXPECT_NEAR(plan.expected_seconds, 3, 1e-6);
+}
+
+// x and y and the gathered value do not fit together: somebody has to leave and make room, and
+// whoever takes its place waits.
+TEST(PlannerOfCollectives, MakesThemWaitForTheRoomOfOthers) {
+  const Gathers gathers;
+  const std::uint64_t smallest = smallest_device_budget(gathers.program);
+  EXPECT_EQ(smallest, 256 + 2 * 512U);
+  const Plan plan = gathers.plan(smallest);
+  const Verdict verdict = verify(gathers.program, plan);
+  ASSERT_TRUE(verdict.ok()) << verdict.message;
+  for (std::size_t wait = 0; wait < plan.waits.size(); ++wait)
+    EXPECT_FALSE(verify(gathers.program, without_wait(plan, wait)).ok())
+        << describe_wait(plan, wait);
+  EXPECT_GT(plan.expected_seconds, 3);
 }
 
 TEST(PlannerOnRandomPrograms, MakesPlansThatAreRightInEveryOrder) {

@@ -13,6 +13,7 @@ class Author {
     kind_ = program_.add_kind({.name = "value", .category = "values", .resident_limit = {}});
     kernels_[0] = program_.add_kernel({.name = "mix", .place = Place::kDevice, .run = {}});
     kernels_[1] = program_.add_kernel({.name = "mix on host", .place = Place::kHost, .run = {}});
+    kernels_[2] = program_.add_kernel({.name = "mix of ranks", .place = Place::kComm, .run = {}});
   }
 
   Program write() {
@@ -65,10 +66,16 @@ class Author {
     return kinds[dice_.between(0, place == Place::kHost ? 1 : 2)];
   }
 
+  Place any_place(double host_chance) {
+    if (dice_.chance(host_chance)) return Place::kHost;
+    const bool comm = shape_.comm_chance > 0 && dice_.chance(shape_.comm_chance);
+    return comm ? Place::kComm : Place::kDevice;
+  }
+
   After after() { return dice_.chance(shape_.leave_chance) ? After::kLeave : After::kStay; }
 
   void add_op() {
-    const Place place = dice_.chance(0.15) ? Place::kHost : Place::kDevice;
+    const Place place = any_place(0.15);
     std::vector<Use> uses;
     for (std::uint64_t i = dice_.between(0, 4); i > 0; --i) use_defined(place, uses);
     if (uses.empty() || dice_.chance(0.7)) {
@@ -94,7 +101,7 @@ class Author {
 
   // Carries what a few values hold into a home, so that a wrong byte shows at the end.
   void add_collecting_op() {
-    const Place place = dice_.chance(0.3) ? Place::kHost : Place::kDevice;
+    const Place place = any_place(0.3);
     std::vector<Use> uses{make_use(sink_, Access::kUpdate, after())};
     for (int i = 0; i < 3; ++i) use_defined(place, uses);
     finish_op(place, uses);
@@ -103,8 +110,10 @@ class Author {
   void finish_op(Place place, const std::vector<Use>& uses) {
     double bytes = 0;
     for (const Use use : uses) bytes += static_cast<double>(program_.value(use.value).size_bytes);
-    const OpCost cost{bytes * static_cast<double>(dice_.between(1, 400)), bytes};
-    program_.add_op(kernels_[place == Place::kHost ? 1 : 0], uses, {}, cost);
+    // some collectives take long, so that others' work has to wait for them and go on beside them
+    const double factor = static_cast<double>(dice_.between(1, 400));
+    const OpCost cost{bytes * factor, bytes, bytes * factor / 16};
+    program_.add_op(kernels_[static_cast<std::size_t>(place)], uses, {}, cost);
   }
 
   Dice dice_;
@@ -112,7 +121,7 @@ class Author {
   Program program_;
   HomeLayout layout_;
   KindId kind_ = 0;
-  KernelId kernels_[2]{};
+  KernelId kernels_[3]{};  // by place
   ValueId sink_ = 0;
   std::vector<ValueId> defined_;
 };

@@ -1,6 +1,6 @@
 // Random programs by seed, for tests of planners and of the verifier: updates, fan-out, values
-// written over, homes in every tier (some of them other programs'), ops on the host, sizes from a
-// byte to many buckets, every reach and both ends of a stay.
+// written over, homes in every tier (some of them other programs'), ops on the host and collectives,
+// sizes from a byte to many buckets, every reach and both ends of a stay.
 #pragma once
 
 #include <cstdint>
@@ -32,6 +32,7 @@ struct RandomShape {
   std::uint64_t size_min_bytes = 1;
   std::uint64_t size_max_bytes = 256 << 10;
   double leave_chance = 0.2;  // of a use after which the value is asked to leave
+  double comm_chance = 0.15;  // of an op that is not on the host
 };
 
 // The same seed and shape give the same program. Kernels have no callbacks.

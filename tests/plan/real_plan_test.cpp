@@ -97,7 +97,7 @@ TEST(RealPlan, OfSevenBillionParametersFitsTheLargestOperandSumAndAllAboveIt) {
         model::forward_backward_program(config, homes, {.shape = shape}, nullptr);
     const std::uint64_t smallest = smallest_device_budget(program);
     EXPECT_LE(static_cast<double>(smallest),
-              1.05 * static_cast<double>(largest_operand_sum(program, Place::kDevice)));
+              1.05 * static_cast<double>(largest_operand_sum(program, Tier::kDevice)));
     for (const double times : {1.0, 1.01, 1.1, 1.7, 4.0, 24.0}) {
       const auto device_bytes = static_cast<std::uint64_t>(times * static_cast<double>(smallest));
       const Budgets budgets{device_bytes, std::uint64_t{1} << 40, 0};

@@ -18,14 +18,15 @@ constexpr std::uint64_t kPrograms = 300;
 constexpr double kWithin = 1.10;
 
 // No value is asked to leave, which would be traffic by command. Sizes are near each other, so that
-// several values have to share what room there is.
+// several values have to share what room there is. Collectives would be device ops to the optimum.
 constexpr RandomShape kNearSizes{.ops_min = 20,
                                  .ops_max = 40,
                                  .size_min_bytes = 4096,
                                  .size_max_bytes = 32 << 10,
-                                 .leave_chance = 0};
+                                 .leave_chance = 0,
+                                 .comm_chance = 0};
 constexpr RandomShape kAllSizes{
-    .ops_min = 20, .ops_max = 40, .size_min_bytes = 1, .leave_chance = 0};
+    .ops_min = 20, .ops_max = 40, .size_min_bytes = 1, .leave_chance = 0, .comm_chance = 0};
 
 struct Tally {
   double moved_bytes = 0;

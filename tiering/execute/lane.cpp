@@ -82,13 +82,13 @@ void SerialLane::run_op(OpId id) {
   const Op& op = program.op(id);
   const Kernel& kernel = program.kernel(op.kernel);
   EBBTIDE_CHECK(kernel.run, kernel.name + " has no callback");
-  const Tier tier = kernel.place == Place::kDevice ? Tier::kDevice : Tier::kHost;
+  const Tier tier = operand_tier(kernel.place);
   const std::span<const Use> uses = program.uses(id);
   for (std::uint32_t i = 0; i < uses.size(); ++i) {
     operands_[i] = touch_memory(tier, step_.plan->operand_address(op.uses_begin + i),
                                 value_bytes(uses[i].value));
   }
-  void* stream = kernel.place == Place::kDevice ? step_.device.stream(lane_) : nullptr;
+  void* stream = tier == Tier::kDevice ? step_.device.stream(lane_) : nullptr;
   kernel.run({program.args(id), std::span(operands_).first(uses.size()), stream});
 }
 

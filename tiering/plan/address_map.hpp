@@ -19,12 +19,13 @@ namespace ebbtide::planning {
 using BlockId = std::uint32_t;
 
 // Who wrote a block's bytes last and who has read them since: whoever overwrites them comes after
-// all of these. Ops of the tier's own lane run in order, so the last of them stands for all.
+// all of these. Ops of the tier's main lane (compute, host-compute) run in order, so the last of
+// them stands for all.
 // A block without content has the touches of the tenants before it.
 struct Touches {
   NodeId writer = kNone;
-  NodeId last_op = kNone;       // last op that read
-  std::vector<NodeId> readers;  // transfers that read, and all others
+  NodeId last_op = kNone;       // last op of the main lane that read
+  std::vector<NodeId> readers;  // transfers and collectives that read, and all others
 
   void absorb(Touches from);
 };

@@ -14,22 +14,21 @@ std::vector<OpId> last_uses(const Program& program) {
   return last;
 }
 
-std::uint64_t taken(const Program& program, ValueId value, Place place) {
-  const Tier tier = place == Place::kDevice ? Tier::kDevice : Tier::kHost;
+std::uint64_t taken(const Program& program, ValueId value, Tier tier) {
   const Home* home = program.home(value);
   if (home != nullptr && home->tier == tier) return 0;  // counted with the homes
   return extent(program.value(value).size_bytes, tier);
 }
 
-// The largest sum of those operands of one op at `place` that count.
+// The largest sum of those operands of one op in `tier` that count.
 template <typename Counts>
-std::uint64_t largest_sum(const Program& program, Place place, Counts&& counts) {
+std::uint64_t largest_sum(const Program& program, Tier tier, Counts&& counts) {
   std::uint64_t largest = 0;
   for (OpId op = 0; op < program.op_count(); ++op) {
-    if (program.place(op) != place) continue;
+    if (program.operand_tier(op) != tier) continue;
     std::uint64_t sum = 0;
     for (const Use& use : program.uses(op))
-      if (counts(program.value(use.value))) sum += taken(program, use.value, place);
+      if (counts(program.value(use.value))) sum += taken(program, use.value, tier);
     largest = std::max(largest, sum);
   }
   return largest;
@@ -37,12 +36,12 @@ std::uint64_t largest_sum(const Program& program, Place place, Counts&& counts) 
 
 }  // namespace
 
-std::uint64_t largest_operand_sum(const Program& program, Place place) {
-  return largest_sum(program, place, [](const Value&) { return true; });
+std::uint64_t largest_operand_sum(const Program& program, Tier tier) {
+  return largest_sum(program, tier, [](const Value&) { return true; });
 }
 
 std::uint64_t smallest_resident_limit(const Program& program, std::uint8_t limit) {
-  return largest_sum(program, Place::kDevice, [&](const Value& value) {
+  return largest_sum(program, Tier::kDevice, [&](const Value& value) {
     return program.kind(value.kind).resident_limit == limit;
   });
 }
@@ -53,16 +52,16 @@ std::uint64_t smallest_device_budget(const Program& program) {
   std::uint64_t held_bytes = 0;
   std::uint64_t largest = 0;
   for (OpId op = 0; op < program.op_count(); ++op) {
-    if (program.place(op) != Place::kDevice) continue;
+    if (program.operand_tier(op) != Tier::kDevice) continue;
     std::uint64_t sum = held_bytes;
     for (const Use& use : program.uses(op)) {
-      const std::uint64_t bytes = taken(program, use.value, Place::kDevice);
+      const std::uint64_t bytes = taken(program, use.value, Tier::kDevice);
       if (!held[use.value]) sum += bytes;
     }
     largest = std::max(largest, sum);
     for (const Use& use : program.uses(op)) {
       if (program.value(use.value).reach != Reach::kDevice) continue;
-      const std::uint64_t bytes = taken(program, use.value, Place::kDevice);
+      const std::uint64_t bytes = taken(program, use.value, Tier::kDevice);
       const bool holds = last[use.value] > op;
       if (holds && !held[use.value]) held_bytes += bytes;
       if (!holds && held[use.value]) held_bytes -= bytes;

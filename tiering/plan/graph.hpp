@@ -63,12 +63,12 @@ class Graph {
 
   Lane lane(NodeId node) const {
     if (!is_op(node)) return transfer(node).lane;
-    return program_.place(node) == Place::kDevice ? Lane::kCompute : Lane::kHostCompute;
+    return op_lane(program_.place(node));
   }
   // Whether the two share a lane that already keeps them in order.
   bool ordered_by_lane(NodeId a, NodeId b) const {
     const Lane lane_of_a = lane(a);
-    return lane_of_a == lane(b) && (lane_of_a == Lane::kCompute || lane_of_a == Lane::kHostCompute);
+    return lane_of_a == lane(b) && !is_transfer(lane_of_a);
   }
   void add_edge(NodeId before, NodeId after) {
     if (before != after && !ordered_by_lane(before, after)) edges_.push_back({before, after});

@@ -13,7 +13,8 @@ namespace ebbtide::planning {
 namespace {
 
 constexpr std::array kLanes{Lane::kCompute,   Lane::kD2h,      Lane::kH2d,
-                            Lane::kNvmeWrite, Lane::kNvmeRead, Lane::kHostCompute};
+                            Lane::kNvmeWrite, Lane::kNvmeRead, Lane::kHostCompute,
+                            Lane::kComm};
 
 // A bucket takes at least this many latencies of its lane, which then cost a hundredth.
 constexpr double kLatenciesABucket = 100;
@@ -39,7 +40,7 @@ struct Completion {
 
 struct LaneState {
   LeastFirst<Ready> ready;       // transfer lanes
-  std::vector<NodeId> in_order;  // compute lanes: their fixed order
+  std::vector<NodeId> in_order;  // lanes of ops: their fixed order
   std::size_t next = 0;
   std::uint32_t in_flight = 0;
   double pipe_free_s = 0;

@@ -339,7 +339,7 @@ void Residency::wait_for(const Touches& touches, NodeId node) {
 }
 
 void Residency::add_reader(Touches& touches, NodeId node) {
-  if (graph_.is_op(node))
+  if (graph_.is_op(node) && graph_.lane(node) != Lane::kComm)
     touches.last_op = node;
   else
     touches.readers.push_back(node);

@@ -14,15 +14,14 @@ constexpr double kLoadsAhead = 4;
 
 std::vector<double> op_starts(const Program& program, const HardwareModel& hardware) {
   std::vector<double> starts(program.op_count() + 1, 0.0);
-  // Ops on the host run beside the device's.
-  std::array<double, 2> lane_s{};
+  // Ops on the host, and collectives, run beside the device's.
+  PerLane<double> lane_s{};
   for (OpId op = 0; op < program.op_count(); ++op) {
-    const Place place = program.place(op);
-    double& end_s = lane_s[place == Place::kHost ? 1 : 0];
+    double& end_s = lane_s[index(op_lane(program.place(op)))];
     starts[op] = std::max(op > 0 ? starts[op - 1] : 0.0, end_s);
     end_s += hardware.op_seconds(program, op);
   }
-  starts.back() = std::max(lane_s[0], lane_s[1]);
+  starts.back() = *std::max_element(lane_s.begin(), lane_s.end());
   return starts;
 }
 
@@ -64,7 +63,7 @@ TierSteps device_steps(const Program& program, const std::vector<double>& op_sta
     steps.start_s.push_back(op_start_s[op]);
     steps.pin_from.push_back(prefetch.issue_op(op, 1));
     steps.issue_op.push_back(steps.pin_from.back());
-    steps.below.push_back(program.place(op) == Place::kHost);
+    steps.below.push_back(program.operand_tier(op) != Tier::kDevice);
   }
   return steps;
 }

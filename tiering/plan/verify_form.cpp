@@ -18,8 +18,7 @@ class Form {
     check_sizes();
     check_homes();
     for (std::size_t lane = 0; lane < kLaneCount; ++lane) check_lane(static_cast<Lane>(lane));
-    check_ops(Lane::kCompute, Place::kDevice);
-    check_ops(Lane::kHostCompute, Place::kHost);
+    for (const Place place : {Place::kDevice, Place::kHost, Place::kComm}) check_ops(place);
     for (OpId op = 0; op < program_.op_count(); ++op) check_operands(op);
   }
 
@@ -91,9 +90,8 @@ class Form {
     const TaskKind kind = task(at).kind();
     const bool can = kind == TaskKind::kTransfer ? is_transfer(at.lane)
                      : kind == TaskKind::kMove   ? at.lane == Lane::kCompute
-                     : kind == TaskKind::kOp
-                         ? at.lane == Lane::kCompute || at.lane == Lane::kHostCompute
-                         : false;
+                     : kind == TaskKind::kOp   ? !is_transfer(at.lane)
+                                               : false;
     if (!can)
       reject(PlanFault::kMalformed, "{} task {} is of kind {}, which this lane cannot do",
              name(at.lane), at.index, static_cast<int>(kind));
@@ -114,7 +112,8 @@ class Form {
     }
   }
 
-  void check_ops(Lane lane, Place place) const {
+  void check_ops(Place place) const {
+    const Lane lane = op_lane(place);
     OpId next = 0;  // the first op that may come
     const std::vector<Task>& tasks = plan_.tasks[index(lane)];
     for (std::uint32_t i = 0; i < tasks.size(); ++i) {
