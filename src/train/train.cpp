@@ -228,7 +228,9 @@ std::optional<CheckpointDirectory> open_checkpoints(const fs::path& save) {
   if (save.empty()) return std::nullopt;
   try {
     check_takes_checkpoints(save);
-    return CheckpointDirectory(save);
+    CheckpointDirectory checkpoints(save);
+    checkpoints.claim();
+    return checkpoints;
   } catch (const Error& error) {
     if (error.code() == Errc::kBadUsage)
       throw Error(Errc::kBadUsage, fmt::format("--save {}", error.what()));
