@@ -54,18 +54,18 @@ const Planned& fullest_in(std::span<const Planned> programs, Tier tier) {
 }
 
 void append_tier(std::string& out, Tier tier, const TierBill& bill) {
-  if (bill.budget_bytes == 0 && bill.peak_bytes == 0) return;
-  out += fmt::format("  {:<8}{:>12} at its peak, of a budget of {}; {} reserved\n", name(tier),
-                     bytes_text(bill.peak_bytes), bytes_text(bill.budget_bytes),
-                     bytes_text(bill.reserved_bytes));
+  if (bill.budget_bytes == 0 && bill.reserved_bytes == 0) return;
+  // The number that a run predicts, reserves and then measures: one peak, under one name.
+  out += fmt::format("  {:<6} peak {:>12}, of a budget of {}\n", name(tier),
+                     bytes_text(bill.reserved_bytes), bytes_text(bill.budget_bytes));
   std::uint64_t named = 0;
   for (const BillLine& line : bill.lines) {
     out += fmt::format("    {:<32}{:>12}\n", line.category, bytes_text(line.bytes));
     named += line.bytes;
   }
-  if (named < bill.peak_bytes)
-    out += fmt::format("    {:<32}{:>12}\n", "waiting for their order",
-                       bytes_text(bill.peak_bytes - named));
+  if (named < bill.reserved_bytes)
+    out += fmt::format("    {:<32}{:>12}\n", "gaps, and room for what comes",
+                       bytes_text(bill.reserved_bytes - named));
 }
 
 }  // namespace
@@ -119,7 +119,7 @@ std::string text(const MemoryBill& bill) {
   std::string out = "memory bill\n";
   for (const Tier tier : {Tier::kDevice, Tier::kHost, Tier::kNvme})
     append_tier(out, tier, bill.tiers[index(tier)]);
-  out += fmt::format("  {:<8}{:>12} beside the tiers\n", "constant",
+  out += fmt::format("  {:<11} {:>12}, beside the tiers\n", "constant",
                      bytes_text(bill.constant_bytes()));
   for (const BillLine& line : bill.constant)
     out += fmt::format("    {:<32}{:>12}\n", line.category, bytes_text(line.bytes));
