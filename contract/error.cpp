@@ -24,8 +24,8 @@ class Category final : public std::error_category {
         return "corrupted";
       case Errc::kCancelled:
         return "cancelled";
-      case Errc::kDataChanged:
-        return "changed data";
+      case Errc::kDataFailed:
+        return "data failed";
       case Errc::kDiverged:
         return "not finite";
     }

@@ -26,7 +26,7 @@ enum class Errc {
   kNotBuilt,      // a part that this build or version does not have
   kCorrupted,     // bytes that came back differ from those that left
   kCancelled,     // stopped by a signal or by a failure elsewhere
-  kDataChanged,   // training data that is not what it was when it was opened
+  kDataFailed,    // training data that could not be used any more while it was being read
   kDiverged,      // a loss or gradient that is not finite
 };
 

@@ -17,6 +17,10 @@ constexpr Range kOrOff{.least = 0, .most = INT64_MAX};
 // 2^40 tokens, sequences or steps: products of two stay below 2^63 with any model's sizes.
 constexpr std::int64_t kMostThings = std::int64_t{1} << 40;
 constexpr Range kThings{.least = 1, .most = kMostThings};
+// Of a step. Sequences of 8K tokens would be 8 G tokens then, a thousand times what large runs
+// take.
+constexpr std::int64_t kMostSequences = std::int64_t{1} << 20;
+constexpr Range kSequences{.least = 1, .most = kMostSequences};
 constexpr Range kThingsOrOff{.least = 0, .most = kMostThings};
 constexpr NumberRange kFraction{.least = 0, .most = 1};
 constexpr NumberRange kBeta{.least = 0, .most = 0.9999999};
@@ -38,8 +42,9 @@ void add_run(Flags& flags, TrainOptions& options) {
        {"uint32", train::TokenType::kUint32}});
   train::RunShape& run = options.run;
   flags.count({"--seq-len", "N", "tokens of a sequence", "8K"}, run.seq_len, kThings);
-  flags.count({"--batch-size", "N", "sequences a batch", "1"}, run.batch_size, kThings);
-  flags.count({"--grad-accumulation", "N", "batches a step", "1"}, run.grad_accumulation, kThings);
+  flags.count({"--batch-size", "N", "sequences a batch", "1"}, run.batch_size, kSequences);
+  flags.count({"--grad-accumulation", "N", "batches a step", "1"}, run.grad_accumulation,
+              kSequences);
   flags.count({"--steps", "N", "steps in all, those of a resumed run counted; 0: none", "20"},
               run.steps, kThingsOrOff);
   flags.choice({"--dtype", "fp32|bf16", "of weights and activations", "fp32"}, run.dtype,
@@ -237,8 +242,11 @@ void check_run_together(const TrainOptions& options) {
   if (optimizer.min_learning_rate && *optimizer.min_learning_rate > optimizer.learning_rate)
     refuse(fmt::format("--min-learning-rate {} is above --learning-rate {}",
                        *optimizer.min_learning_rate, optimizer.learning_rate));
-  if (options.run.batch_size > kMostThings / options.run.grad_accumulation)
-    refuse("--batch-size times --grad-accumulation is past 2^40");
+  if (options.run.micro_steps() > kMostSequences)
+    refuse(
+        fmt::format("--batch-size {} times --grad-accumulation {}: a step has at most {} "
+                    "sequences",
+                    options.run.batch_size, options.run.grad_accumulation, kMostSequences));
 }
 
 void check_together(const TrainOptions& options) {

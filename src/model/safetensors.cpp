@@ -74,7 +74,7 @@ class HeaderBuffer final : public std::streambuf {
   std::uint64_t end_;
   std::uint64_t unquoted_ = 0;  // bytes since the last quote
   const std::string& path_;
-  std::array<char, 64 * 1024> block_{};
+  std::array<char, 16 * 1024> block_{};  // a stack may be as small as 64 KiB
 };
 
 std::uint64_t file_bytes(int fd, const std::string& path) {

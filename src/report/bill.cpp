@@ -90,17 +90,17 @@ void append_parts(std::string& out, const BillLine& line, std::uint64_t peak_byt
 }
 
 void append_tier(std::string& out, Tier tier, const TierBill& bill, BillDetail detail) {
-  if (bill.budget_bytes == 0 && bill.peak_bytes == 0) return;
-  out += fmt::format("  {:<8}{:>12} at its peak, of a budget of {}; {} reserved\n", name(tier),
-                     bytes_text(bill.peak_bytes), bytes_text(bill.budget_bytes),
-                     bytes_text(bill.reserved_bytes));
+  if (bill.budget_bytes == 0 && bill.reserved_bytes == 0) return;
+  // The number that a run predicts, reserves and then measures: one peak, under one name.
+  out += fmt::format("  {:<6} peak {:>12}, of a budget of {}\n", name(tier),
+                     bytes_text(bill.reserved_bytes), bytes_text(bill.budget_bytes));
   for (const BillLine& line : bill.lines) {
     append_line(out, 4, line.category, line.bytes);
     if (detail == BillDetail::kKinds) append_parts(out, line, bill.peak_bytes);
   }
   if (bill.held_bytes() > 0) append_line(out, 4, "held for transfers to come", bill.held_bytes());
   if (bill.fragmentation_bytes() > 0)
-    append_line(out, 4, "fragmentation, above the peak", bill.fragmentation_bytes());
+    append_line(out, 4, "fragmentation", bill.fragmentation_bytes());
 }
 
 }  // namespace
@@ -171,7 +171,7 @@ std::string text(const MemoryBill& bill, BillDetail detail) {
   std::string out = "memory bill\n";
   for (const Tier tier : {Tier::kDevice, Tier::kHost, Tier::kNvme})
     append_tier(out, tier, bill.tiers[index(tier)], detail);
-  out += fmt::format("  {:<8}{:>12} beside the tiers\n", "constant",
+  out += fmt::format("  {:<11} {:>12}, beside the tiers\n", "constant",
                      bytes_text(bill.constant_bytes()));
   for (const BillLine& line : bill.constant) append_line(out, 4, line.category, line.bytes);
   if (bill.smallest_device_bytes > 0)

@@ -64,6 +64,12 @@ std::optional<std::int64_t> step_of(const std::string& name) {
   return step;
 }
 
+bool is_partial_of_ours(const std::string& name) {
+  constexpr std::string_view kSuffix = ".partial";
+  return name.starts_with('.') && name.ends_with(kSuffix) &&
+         step_of(name.substr(1, name.size() - 1 - kSuffix.size())).has_value();
+}
+
 bool is_link_of_ours(const fs::path& name) {
   std::error_code none;
   const fs::path target = fs::read_symlink(name, none);
@@ -102,6 +108,18 @@ fs::path CheckpointDirectory::final_path(std::int64_t step) const {
 
 fs::path CheckpointDirectory::partial_path(std::int64_t step) const {
   return path_ / fmt::format(".step-{:08}.partial", step);
+}
+
+void CheckpointDirectory::claim() {
+  lock_.emplace(path_, [this] { remove_leftovers(); });
+}
+
+void CheckpointDirectory::remove_leftovers() const {
+  std::vector<fs::path> leftovers;
+  for (const fs::directory_entry& entry : fs::directory_iterator(path_)) {
+    if (is_partial_of_ours(entry.path().filename().string())) leftovers.push_back(entry.path());
+  }
+  for (const fs::path& leftover : leftovers) remove_tree(leftover);
 }
 
 fs::path CheckpointDirectory::begin(std::int64_t step) {

@@ -14,7 +14,10 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <vector>
+
+#include "src/train/directory_lock.hpp"
 
 namespace ebbtide::train {
 
@@ -23,6 +26,9 @@ class CheckpointDirectory {
   // Makes the directory where it is missing. Throws the system's error.
   explicit CheckpointDirectory(std::filesystem::path path);
 
+  // This process saves here as long as the object lives. What runs that were killed in a save have
+  // left is removed, unless another process saves here too.
+  void claim();
   // An empty hidden directory for the files of this step; what a killed run left there is removed.
   std::filesystem::path begin(std::int64_t step);
   // Publishes what begin() gave. Blocks until it is on the disk.
@@ -37,10 +43,12 @@ class CheckpointDirectory {
  private:
   std::filesystem::path final_path(std::int64_t step) const;
   std::filesystem::path partial_path(std::int64_t step) const;
+  void remove_leftovers() const;
   void link_latest(std::int64_t step);
   void replace_link(const std::filesystem::path& target, const std::filesystem::path& name);
 
   std::filesystem::path path_;
+  std::optional<DirectoryLock> lock_;
 };
 
 // Throws Error(kBadUsage) where an entry of the directory, a model's own file or a link to

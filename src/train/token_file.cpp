@@ -159,7 +159,7 @@ void TokenFile::read(std::uint64_t first, std::span<std::uint32_t> ids) const {
   EBBTIDE_CHECK(
       first <= token_count_ && ids.size() <= token_count_ - first,
       fmt::format("tokens {} + {} of {}, which has {}", first, ids.size(), path_, token_count_));
-  std::array<std::byte, 64 * 1024> block;
+  std::array<std::byte, 16 * 1024> block;  // a stack may be as small as 64 KiB
   while (!ids.empty()) {
     const std::size_t count = std::min(ids.size(), block.size() / token_bytes_);
     const std::span<std::byte> raw = std::span(block).first(count * token_bytes_);
@@ -170,7 +170,7 @@ void TokenFile::read(std::uint64_t first, std::span<std::uint32_t> ids) const {
           std::error_code(errno, std::system_category()),
           {.operation = "read data", .path = path_, .offset = offset, .wanted = raw.size()});
     if (static_cast<std::size_t>(got) != raw.size())
-      throw Error(Errc::kDataChanged,
+      throw Error(Errc::kDataFailed,
                   fmt::format("data file {}: ended at {} bytes instead of {}; it has shrunk since "
                               "it was opened",
                               path_, offset + static_cast<std::uint64_t>(got), size_bytes_));

@@ -31,7 +31,7 @@ class TokenFile {
   std::uint32_t largest_id() const;
 
   // Tokens [first, first + ids.size()). Requires them inside the file.
-  // Throws Error(kDataChanged) if the file has shrunk, the system's error if it cannot be read.
+  // Throws Error(kDataFailed) if the file has shrunk, the system's error if it cannot be read.
   void read(std::uint64_t first, std::span<std::uint32_t> ids) const;
 
  private:

@@ -196,12 +196,23 @@ class Session {
   std::vector<double> step_seconds_;
 };
 
+void warn_of_positions(const RunModel& run, const TrainOptions& options, TrainObserver& observer) {
+  const std::int64_t most = run.config.max_positions;
+  if (most == 0 || run.shape.seq_len <= most) return;
+  observer.warned(
+      fmt::format("--seq-len {} is past the {} positions that {} was made for "
+                  "(max_position_embeddings); weights trained for those know none "
+                  "beyond",
+                  run.shape.seq_len, most, options.model));
+}
+
 // Everything that can be refused before memory is reserved. Nothing after a dry run.
 std::optional<StepPlans> plan_run(const TrainOptions& options, const RunModel& run,
                                   const Sources& sources, const WeightSource& weights,
                                   TrainObserver& observer, Stop& stop) {
   const MachineLimits limits = machine_limits(options.memory);
   const Budgets budgets = resolve_budgets(options.memory, limits);
+  warn_of_positions(run, options, observer);
   check_planning_fits(run.config, options, sources.evaluation.tokens, limits);
   StepPlans plans =
       choose_plans(run, options, sources.evaluation.tokens, budgets, hardware_of(options),
@@ -218,7 +229,9 @@ std::optional<CheckpointDirectory> open_checkpoints(const fs::path& save) {
   if (save.empty()) return std::nullopt;
   try {
     check_takes_checkpoints(save);
-    return CheckpointDirectory(save);
+    CheckpointDirectory checkpoints(save);
+    checkpoints.claim();
+    return checkpoints;
   } catch (const Error& error) {
     if (error.code() == Errc::kBadUsage)
       throw Error(Errc::kBadUsage, fmt::format("--save {}", error.what()));

@@ -74,7 +74,7 @@ TrainLoop::LossSum TrainLoop::run_micro_steps(report::StepReport& report) {
   LossSum sum;
   const std::int64_t count = options_.run.micro_steps();
   for (std::int64_t at = 0; at < count; ++at) {
-    parts_.source.read(position_.sequences, sequence_);
+    read_sequence(parts_.source, position_.sequences);
     write_sequence(sequence_);
     const auto length = static_cast<std::int64_t>(sequence_.tokens.size());
     run(parts_.plans.micro_step(length, at, count), report);
@@ -129,6 +129,16 @@ void TrainLoop::add_run(const PlannedProgram& planned, const Timeline& timeline,
     report.exposed_seconds[lane] += exposed[lane];
 }
 
+// What the data has wrong is bad usage only as long as nothing has run.
+void TrainLoop::read_sequence(SequenceSource& source, std::uint64_t at) {
+  try {
+    source.read(at, sequence_);
+  } catch (const Error& error) {
+    if (error.code() != make_error_code(Errc::kBadData)) throw;
+    throw Error(Errc::kDataFailed, error.what());
+  }
+}
+
 // Homes are those of the longest sequence: what a shorter one leaves is never read, and holds no
 // target all the same.
 void TrainLoop::write_sequence(const Sequence& sequence) {
@@ -152,7 +162,7 @@ double TrainLoop::evaluate(SequenceSource& source, std::uint64_t count) {
   LossSum sum;
   report::StepReport unused;
   for (std::uint64_t at = 0; at < count; ++at) {
-    source.read(at, sequence_);
+    read_sequence(source, at);
     write_sequence(sequence_);
     run(parts_.plans.evaluation(static_cast<std::int64_t>(sequence_.tokens.size())), unused);
     sum.loss += read_double(parts_.state.homes().loss);

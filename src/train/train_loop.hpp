@@ -52,6 +52,7 @@ class TrainLoop {
   // Returns the gradient norm.
   double update(const LossSum& sum, report::StepReport& report);
   void run(const PlannedProgram& planned, report::StepReport& report);
+  void read_sequence(SequenceSource& source, std::uint64_t at);
   void write_sequence(const Sequence& sequence);
   void add_run(const PlannedProgram& planned, const Timeline& timeline,
                report::StepReport& report) const;

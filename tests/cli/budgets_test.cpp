@@ -101,5 +101,22 @@ TEST_F(TrainBudgets, PrintsTheBillAndRunsNothingOnADryRun) {
   EXPECT_TRUE(std::filesystem::is_empty(directory_ / "swap"));
 }
 
+TEST_F(TrainBudgets, NamesOnePeakOfATierInTheBillAndAtTheEnd) {
+  for (const Arguments& arguments : {train({}), tiered({})}) {
+    const Outcome outcome = run(arguments);
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    for (const std::string tier : {"device", "host  "}) {
+      const std::string start = "\n  " + tier + " peak ";
+      const std::size_t billed = outcome.out.find(start);
+      ASSERT_NE(billed, std::string::npos) << outcome.out;
+      const std::size_t number = outcome.out.find_first_not_of(' ', billed + start.size());
+      const std::string peak =
+          outcome.out.substr(number, outcome.out.find(", of a budget", number) - number);
+      EXPECT_NE(outcome.out.find(start + " predicted " + peak + " ("), std::string::npos)
+          << outcome.out;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace ebbtide::test

@@ -2,8 +2,10 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
+#include "src/model/config.hpp"
 #include "src/train/token_file.hpp"
 #include "tests/cli/train_command.hpp"
+#include "tests/small_llama.hpp"
 
 namespace ebbtide::test {
 namespace {
@@ -89,6 +91,37 @@ TEST_F(TrainInputs, RefusesMoreThreadsThanCanBeStarted) {
     expect_refusal(outcome, {"could not start a thread: Resource temporarily unavailable",
                              "use fewer --threads or raise the limit"});
   }
+}
+
+TEST_F(TrainInputs, RefusesMoreSequencesAStepThanCanBeMeant) {
+  expect_refused(train({"--batch-size", "1000000000000"}),
+                 {"--batch-size '1000000000000': must be at most 1048576"});
+  expect_refused(train({"--batch-size", "1M", "--grad-accumulation", "2"}),
+                 {"--batch-size 1048576 times --grad-accumulation 2", "at most 1048576 sequences"});
+}
+
+TEST_F(TrainInputs, WarnOfASequenceLongerThanTheModelWasMadeFor) {
+  model::ModelConfig config = small_llama();
+  for (const std::int64_t most : {95, 96}) {
+    config.max_positions = most;
+    directory_.write("model/config.json", model::write_config(config, DType::kF32));
+    const Outcome outcome = run(train({"--dry-run"}));
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    EXPECT_EQ(
+        outcome.err.find("warning: --seq-len 96 is past the 95 positions") != std::string::npos,
+        most == 95)
+        << outcome.err;
+  }
+}
+
+TEST_F(TrainInputs, RunOnTheSmallestStackThatLimitsAreSetTo) {
+  const auto small_stack = [] { return limit(RLIMIT_STACK, rlim_t{64} << 10); };
+  const Arguments saving = with_steps(tiered({"--save", directory_ / "save"}), "2");
+  const Outcome saved = Child(program(), saving, small_stack).wait();
+  EXPECT_EQ(saved.status, 0) << saved.ended_by << saved.err;
+  const Outcome resumed =
+      Child(program(), tiered({"--resume", directory_ / "save"}), small_stack).wait();
+  EXPECT_EQ(resumed.status, 0) << resumed.ended_by << resumed.err;
 }
 
 TEST_F(TrainInputs, FailWhereTheDataShrinksWhileItTrains) {

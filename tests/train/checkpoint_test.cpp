@@ -327,6 +327,38 @@ TEST_F(CheckpointDirectoryTest, NeverShowsAPartOfACheckpoint) {
   EXPECT_TRUE(fs::is_empty(checkpoints.begin(10)));
 }
 
+TEST_F(CheckpointDirectoryTest, RemovesWhatKilledRunsLeftAndNothingElse) {
+  const fs::path save = directory_ / "save";
+  CheckpointDirectory(save).begin(10);
+  fs::create_directory(save / ".step-10.partial");
+  fs::create_directory(save / ".notes.partial");
+  {
+    CheckpointDirectory checkpoints(save);
+    publish(checkpoints, 5, "five");
+  }
+  CheckpointDirectory claimed(save);
+  claimed.claim();
+  EXPECT_FALSE(fs::exists(save / ".step-00000010.partial"));
+  EXPECT_TRUE(fs::exists(save / ".step-10.partial"));
+  EXPECT_TRUE(fs::exists(save / ".notes.partial"));
+  EXPECT_EQ(claimed.steps(), std::vector<std::int64_t>{5});
+}
+
+TEST_F(CheckpointDirectoryTest, LeavesWhatAnotherRunIsSaving) {
+  const fs::path save = directory_ / "save";
+  CheckpointDirectory first(save);
+  first.claim();
+  const fs::path partial = first.begin(10);
+  {
+    CheckpointDirectory second(save);
+    second.claim();
+    EXPECT_TRUE(fs::exists(partial));
+  }
+  CheckpointDirectory third(save);
+  third.claim();
+  EXPECT_TRUE(fs::exists(partial));
+}
+
 TEST_F(CheckpointDirectoryTest, FindsTheNewestWhereNoLinkWasMadeYet) {
   CheckpointDirectory checkpoints(directory_ / "save");
   publish(checkpoints, 5, "five");

@@ -336,7 +336,7 @@ TEST(DataSource, AFileThatShrankIsAnErrorAndNotZeros) {
   const auto file = directory.write("a.txt", std::string(100, 'x'));
   const DataSource source({.files = {file}, .vocab = 256, .seq_len = 99});
   std::filesystem::resize_file(file, 50);
-  expect_names(refusal(Errc::kDataChanged, [&] { sample(source, 99, 0); }), {"a.txt", "shrunk"});
+  expect_names(refusal(Errc::kDataFailed, [&] { sample(source, 99, 0); }), {"a.txt", "shrunk"});
 }
 
 TEST(TokenFile, ReadsAnyRangeAcrossItsBlocks) {

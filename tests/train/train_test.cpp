@@ -333,6 +333,26 @@ TEST_F(TrainRun, EndsWithItsStepWhenTheLossIsNotFinite) {
   }
 }
 
+// Sequences, of which one has something wrong.
+class SequencesWithABadOne final : public SequenceSource {
+ public:
+  void read(std::uint64_t index, Sequence& out) override {
+    if (index == 2) throw Error(Errc::kBadData, "token 7 has id 256");
+    out = made_sequence(static_cast<std::uint32_t>(index), 80);
+  }
+  std::string fingerprint() const override { return "bad"; }
+};
+
+TEST_F(TrainRun, FailsWhileRunningWhereTheDataTurnsOutBad) {
+  try {
+    run(options(Where::kHost), std::make_unique<SequencesWithABadOne>());
+    FAIL() << "the bad sequence was taken";
+  } catch (const Error& error) {
+    EXPECT_EQ(exit_status(error.code()), 1);
+    EXPECT_STREQ(error.what(), "token 7 has id 256");
+  }
+}
+
 TEST_F(TrainRun, EndsBeforeItsNextStepWhenAskedToStop) {
   struct Stopping final : TrainObserver {
     explicit Stopping(Stop& s) : stop(s) {}
