@@ -119,7 +119,7 @@ std::string text(const MemoryBill& bill) {
   std::string out = "memory bill\n";
   for (const Tier tier : {Tier::kDevice, Tier::kHost, Tier::kNvme})
     append_tier(out, tier, bill.tiers[index(tier)]);
-  out += fmt::format("  {:<11} {:>12}, beside the tiers\n", "constant",
+  out += fmt::format("  {:<11} {:>12} beside the tiers\n", "constant",
                      bytes_text(bill.constant_bytes()));
   for (const BillLine& line : bill.constant)
     out += fmt::format("    {:<32}{:>12}\n", line.category, bytes_text(line.bytes));
