@@ -171,7 +171,7 @@ std::string text(const MemoryBill& bill, BillDetail detail) {
   std::string out = "memory bill\n";
   for (const Tier tier : {Tier::kDevice, Tier::kHost, Tier::kNvme})
     append_tier(out, tier, bill.tiers[index(tier)], detail);
-  out += fmt::format("  {:<11} {:>12}, beside the tiers\n", "constant",
+  out += fmt::format("  {:<11} {:>12} beside the tiers\n", "constant",
                      bytes_text(bill.constant_bytes()));
   for (const BillLine& line : bill.constant) append_line(out, 4, line.category, line.bytes);
   if (bill.smallest_device_bytes > 0)
