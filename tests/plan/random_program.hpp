@@ -1,5 +1,5 @@
 // Random programs by seed, for tests of planners and of the verifier: updates, fan-out, values
-// written over, homes in every tier (some of them other programs'), ops on the host and collectives,
+// written over, homes in every tier (some of them other programs'), ops on the host, collectives,
 // sizes from a byte to many buckets, every reach and both ends of a stay.
 #pragma once
 

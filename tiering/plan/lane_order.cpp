@@ -12,9 +12,8 @@
 namespace ebbtide::planning {
 namespace {
 
-constexpr std::array kLanes{Lane::kCompute,   Lane::kD2h,      Lane::kH2d,
-                            Lane::kNvmeWrite, Lane::kNvmeRead, Lane::kHostCompute,
-                            Lane::kComm};
+constexpr std::array kLanes{Lane::kCompute,  Lane::kD2h,         Lane::kH2d, Lane::kNvmeWrite,
+                            Lane::kNvmeRead, Lane::kHostCompute, Lane::kComm};
 
 // A bucket takes at least this many latencies of its lane, which then cost a hundredth.
 constexpr double kLatenciesABucket = 100;

@@ -90,8 +90,8 @@ class Form {
     const TaskKind kind = task(at).kind();
     const bool can = kind == TaskKind::kTransfer ? is_transfer(at.lane)
                      : kind == TaskKind::kMove   ? at.lane == Lane::kCompute
-                     : kind == TaskKind::kOp   ? !is_transfer(at.lane)
-                                               : false;
+                     : kind == TaskKind::kOp     ? !is_transfer(at.lane)
+                                                 : false;
     if (!can)
       reject(PlanFault::kMalformed, "{} task {} is of kind {}, which this lane cannot do",
              name(at.lane), at.index, static_cast<int>(kind));
