@@ -108,6 +108,13 @@ struct Rope {
 enum class Causality : std::uint8_t { kFull, kDiagonal };  // kDiagonal: key i sees queries >= i
 enum class PairOrder : std::uint8_t { kFirst, kLater };    // kFirst: the state has no content yet
 
+// Which query heads read a KV head: query head i reads (first + i) / size. Size 0: all KV heads are
+// read by equally many.
+struct KvGroup {
+  std::int64_t size = 0;
+  std::int64_t first = 0;
+};
+
 // One pair (query chunk, key chunk) of causal attention by online softmax (Dao 2023, alg. 1):
 // merges the pair into the running output and log-sum-exp. The scores are scaled by 1/sqrt(D).
 struct AttentionForward {
@@ -119,6 +126,7 @@ struct AttentionForward {
   std::int64_t head_dim = 0;
   Causality causality = Causality::kFull;
   PairOrder order = PairOrder::kLater;
+  KvGroup kv_group;
 };
 // delta (C, Q) fp32 = rowsum over D of dout * out (Dao 2023, sec. 3.2).
 struct AttentionDelta {
@@ -143,6 +151,7 @@ struct AttentionBackward {
   Causality causality = Causality::kFull;
   PairOrder dq_order = PairOrder::kLater;
   PairOrder dkv_order = PairOrder::kLater;
+  KvGroup kv_group;
 };
 
 // act = silu(gate) * up (Shazeer 2020, eq. 6).

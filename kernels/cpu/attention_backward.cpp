@@ -241,7 +241,8 @@ void run_block(const Pass& p, std::int64_t block, std::span<float> scratch) {
   load_tile<T>(p.op.k, at.keys, at.kv_head, s.dim, 1.0F, t.k);
   load_tile<T>(p.op.v, at.keys, at.kv_head, s.dim, 1.0F, t.v);
   load_sums(p, at, t);
-  for (at.head = at.kv_head * s.group(); at.head < (at.kv_head + 1) * s.group(); ++at.head) {
+  const Range heads = s.query_heads(at.kv_head);
+  for (at.head = heads.begin; at.head < heads.end; ++at.head) {
     for (std::int64_t i = 0; i < block_count(s.queries, kQueryTile); ++i, ++at.index) {
       at.queries = block_range(i, kQueryTile, s.queries);
       const Range keys = visible_keys(p.op.causality, at.queries, at.keys);
@@ -254,7 +255,7 @@ void run_block(const Pass& p, std::int64_t block, std::span<float> scratch) {
 }
 
 HeadSizes checked_sizes(const AttentionBackward& op) {
-  const HeadSizes s = head_sizes(op.q, op.k, op.head_dim);
+  const HeadSizes s = head_sizes(op.q, op.k, op.head_dim, op.kv_group);
   check_same_shape(op.dout, op.q);
   check_shape(op.k, s.keys, s.kv_heads * s.dim, op.q.dtype);
   check_same_shape(op.v, op.k);

@@ -123,7 +123,7 @@ void rescale_out(const Block& b, const Tiles& t) {
 template <typename T>
 void add_keys(const Block& b, Range keys, const Tiles& t) {
   const std::int64_t dim = b.sizes.padded_dim();
-  const std::int64_t kv_head = b.head / b.sizes.group();
+  const std::int64_t kv_head = b.sizes.kv_head(b.head);
   load_tile<T>(b.op.k, keys, kv_head, b.sizes.dim, 1.0F, t.k);
   load_tile<T>(b.op.v, keys, kv_head, b.sizes.dim, 1.0F, t.v);
   multiply_tile({.m = keys.size(),
@@ -177,7 +177,7 @@ void run_block(const Block& b, std::span<float> scratch) {
 }  // namespace
 
 void run(const AttentionForward& op, Team& team) {
-  const HeadSizes s = head_sizes(op.q, op.k, op.head_dim);
+  const HeadSizes s = head_sizes(op.q, op.k, op.head_dim, op.kv_group);
   check_shape(op.k, s.keys, s.kv_heads * s.dim, op.q.dtype);
   check_shape(op.v, s.keys, s.kv_heads * s.dim, op.q.dtype);
   check_shape(op.out, s.queries, s.heads * s.dim, DType::kF32);

@@ -23,17 +23,32 @@ struct HeadSizes {
   std::int64_t heads;     // Q
   std::int64_t kv_heads;  // G
   std::int64_t dim;       // D
+  KvGroup group;
 
-  std::int64_t group() const { return heads / kv_heads; }
+  std::int64_t kv_head(std::int64_t head) const { return (group.first + head) / group.size; }
+  // The query heads that read a KV head.
+  Range query_heads(std::int64_t kv) const {
+    return {std::max<std::int64_t>(kv * group.size - group.first, 0),
+            std::min((kv + 1) * group.size - group.first, heads)};
+  }
   std::int64_t padded_dim() const { return in_panels(dim); }
 };
 
-inline HeadSizes head_sizes(const ConstTensor& q, const ConstTensor& k, std::int64_t dim) {
+inline HeadSizes head_sizes(const ConstTensor& q, const ConstTensor& k, std::int64_t dim,
+                            const KvGroup& group) {
   EBBTIDE_CHECK(dim > 0 && dim <= kMaxHeadDim, "head dimension " + std::to_string(dim));
   EBBTIDE_CHECK(q.cols > 0 && q.cols % dim == 0, describe(q));
-  EBBTIDE_CHECK(k.cols > 0 && q.cols % k.cols == 0 && k.cols % dim == 0, describe(k));
+  EBBTIDE_CHECK(k.cols > 0 && k.cols % dim == 0, describe(k));
   EBBTIDE_CHECK(k.rows > 0, describe(k));
-  return {q.rows, k.rows, q.cols / dim, k.cols / dim, dim};
+  HeadSizes sizes{q.rows, k.rows, q.cols / dim, k.cols / dim, dim, group};
+  if (group.size == 0) {
+    EBBTIDE_CHECK(q.cols % k.cols == 0, describe(q) + " on " + describe(k));
+    sizes.group = {sizes.heads / sizes.kv_heads, 0};
+  }
+  EBBTIDE_CHECK(
+      sizes.group.first < sizes.group.size && sizes.kv_head(sizes.heads - 1) == sizes.kv_heads - 1,
+      describe(q) + " on " + describe(k));
+  return sizes;
 }
 
 // to = scale * rows [rows] of head `head` of t.

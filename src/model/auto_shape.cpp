@@ -19,7 +19,10 @@ std::int64_t floor_power_of_two(std::int64_t x) {
 // by memory. Past 8K tokens a larger chunk gains nothing (SPPO finds 2K to 16K efficient on cards
 // of 80 GB). The widest tensor of a chunk stays within 256 MiB, so that the dozen that an MLP's
 // backward touches fit a few GiB.
-std::int64_t auto_chunk_tokens(const ModelConfig& config, std::int64_t seq_len, DType dtype) {
+//
+// All this is said of a device: of S ranks a sequence, of each one's slice of the chunk.
+std::int64_t auto_chunk_tokens(const ModelConfig& config, std::int64_t seq_len, DType dtype,
+                               const RankShape& ranks) {
   EBBTIDE_CHECK(seq_len >= 1, "a sequence of no tokens");
   constexpr std::int64_t kChunksASequence = 16;
   constexpr std::int64_t kSmallest = kernels::kTokenBlock;
@@ -29,10 +32,10 @@ std::int64_t auto_chunk_tokens(const ModelConfig& config, std::int64_t seq_len, 
   const std::int64_t row_bytes = width * static_cast<std::int64_t>(dtype_bytes(dtype));
   const std::int64_t by_bytes =
       floor_power_of_two(std::max<std::int64_t>(kWidestTensorBytes / row_bytes, 1));
-  const std::int64_t by_length =
-      floor_power_of_two(std::max<std::int64_t>(seq_len / kChunksASequence, 1));
-  const std::int64_t chunk = std::max(kSmallest, std::min({by_length, by_bytes, kLargest}));
-  return std::min(chunk, seq_len);
+  const std::int64_t slices = kChunksASequence * ranks.sequence_parallel;
+  const std::int64_t by_length = floor_power_of_two(std::max<std::int64_t>(seq_len / slices, 1));
+  const std::int64_t slice = std::max(kSmallest, std::min({by_length, by_bytes, kLargest}));
+  return std::min(slice * ranks.sequence_parallel, seq_len);
 }
 
 // One pass of g query chunks over the keys does g C (Q / G) multiply-adds for each byte of k and v

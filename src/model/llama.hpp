@@ -4,6 +4,10 @@
 // over its targets (not means). The optimizer is a program of its own, on the host: it divides by
 // the number of targets of the whole step, clips and updates. Letters as in kernels.hpp; chunk c
 // holds tokens [c C, min((c + 1) C, seq_len)).
+//
+// With many ranks (StepShape::ranks) the programs are those of one of them: C counts the tokens of
+// all slices of a chunk, homes hold the rank's slice of tokens and shard of state, and ops on the
+// comm lane join the ranks (collectives.hpp). One rank has none of these.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +18,7 @@
 #include "ebbtide/program.hpp"
 #include "kernels/kernels.hpp"
 #include "src/model/config.hpp"
+#include "src/model/ranks.hpp"
 
 namespace ebbtide::model {
 
@@ -31,7 +36,7 @@ struct Parameter {
 // All parameters, embedding first, then layer by layer, final norm, head (absent when tied).
 std::vector<Parameter> parameters(const ModelConfig& config);
 
-// Where the values that live across steps stay.
+// Where the values that live across steps stay. Of many ranks, each has its shard of them.
 struct StatePlacement {
   Tier parameters = Tier::kDevice;
   Tier gradients = Tier::kDevice;
@@ -45,6 +50,7 @@ struct StepShape {
   std::int64_t chunk_tokens = 0;
   std::int64_t attention_group = 1;  // query chunks that share one pass over the keys
   DType dtype = DType::kF32;         // of weights and activations: kF32 or kBf16
+  RankShape ranks;
 
   std::int64_t chunks() const { return (seq_len + chunk_tokens - 1) / chunk_tokens; }
 };
@@ -83,13 +89,16 @@ struct OptimizerScalars {
 
 struct ModelHomes {
   HomeLayout layout;
+  RankShape ranks;
   std::vector<ParameterHomes> parameters;  // in the order of parameters()
   std::vector<Home> sums_of_squares;       // one double a parameter, of its summed gradient
-  std::vector<Home> tokens;                // by chunk, uint32, on the host; of the longest sequence
-  std::vector<Home> targets;               // by chunk, uint32, kIgnoredTarget for none
-  Home loss;                               // double on the host: sum over targets of a micro-step
-  Home scalars;                            // OptimizerScalars, on the host
-  Home gradient_norm;                      // double on the host: of the mean gradient, unclipped
+  std::vector<Home> tokens;   // by chunk, uint32, on the host; of the longest sequence:
+                              // the rank's slices
+  std::vector<Home> targets;  // by chunk, uint32, kIgnoredTarget for none
+  Home loss;                  // double on the host: sum over targets of a micro-step,
+                              // over all ranks
+  Home scalars;               // OptimizerScalars, on the host
+  Home gradient_norm;         // double on the host: of the mean gradient, unclipped
 };
 ModelHomes lay_out_homes(const ModelConfig& config, const StepShape& longest,
                          const StatePlacement& placement);
@@ -106,16 +115,19 @@ struct MicroStep {
 
 using SharedKernels = std::shared_ptr<kernels::Kernels>;  // may be null: a program only to plan
 
+// `comm` runs the collectives of many ranks; it may be empty in a program only to plan. Throws
+// Error(kBadUsage) for more ranks of a sequence than a chunk has tokens or the model heads.
 Program forward_backward_program(const ModelConfig& config, const ModelHomes& homes,
-                                 const MicroStep& step, SharedKernels device);
+                                 const MicroStep& step, SharedKernels device, OpFunction comm = {});
 // Loss alone.
 Program evaluation_program(const ModelConfig& config, const ModelHomes& homes,
-                           const StepShape& shape, SharedKernels device);
+                           const StepShape& shape, SharedKernels device, OpFunction comm = {});
 Program optimizer_program(const ModelConfig& config, const ModelHomes& homes, DType dtype,
                           SharedKernels host);
 
 // Chunk size for `--chunk-tokens auto`: a pure function of these.
-std::int64_t auto_chunk_tokens(const ModelConfig& config, std::int64_t seq_len, DType dtype);
+std::int64_t auto_chunk_tokens(const ModelConfig& config, std::int64_t seq_len, DType dtype,
+                               const RankShape& ranks = {});
 std::int64_t auto_attention_group(const ModelConfig& config, const StepShape& shape);
 
 }  // namespace ebbtide::model

@@ -1,6 +1,7 @@
 #include "src/model/llama_backward.hpp"
 
 #include "src/model/llama_passes.hpp"
+#include "src/model/llama_pipeline.hpp"
 
 namespace ebbtide::model {
 namespace {
@@ -32,21 +33,89 @@ HeadSlot head_slot(Slot slot) {
 }  // namespace
 
 Backward::Backward(Step& step, Gradients& gradients)
-    : step_(step), gradients_(gradients), d_(static_cast<std::size_t>(step.dims.chunks())) {}
+    : step_(step), gradients_(gradients), d_(static_cast<std::size_t>(2 * step.dims.chunks())) {}
 
-void Backward::layer(std::int64_t l) {
-  make_keys(l);
-  for (std::int64_t g = step_.groups() - 1; g >= 0; --g) {
-    const Group group = step_.group(g);
-    for (std::int64_t c = group.last; c >= group.first; --c) before_attention(l, c);
-    for (std::int64_t j = 0; j <= group.last; ++j) {
-      step_.program.begin_chunk_step();
-      for (std::int64_t c = group.last; c >= std::max(j, group.first); --c) pair(l, c, j);
+void Backward::run() {
+  if (step_.dims.ranks.many()) return run_pipelined();
+  for (std::int64_t l = step_.dims.layers - 1; l >= 0; --l)
+    for (std::int64_t g = step_.groups() - 1; g >= 0; --g) {
+      before_group(l, g);
+      pairs(l, g);
+      after_group(l, g);
     }
-    for (std::int64_t c = group.last; c >= group.first; --c) after_attention(l, c);
+}
+
+// The last layer's weights are still there from forward.
+void Backward::run_pipelined() {
+  const std::int64_t last_layer = step_.dims.layers - 1;
+  const std::int64_t last_group = step_.groups() - 1;
+  Pipeline pipeline(
+      step_.dims.layers, step_.groups(),
+      {.gather =
+           [&](auto i) {
+             if (i > 0) gather_layer(step_, last_layer - i);
+           },
+       .before = [&](auto i, auto g) { before_group(last_layer - i, last_group - g); },
+       .attention = [&](auto i, auto g) { pairs(last_layer - i, last_group - g); },
+       .after = [&](auto i, auto g) { after_group(last_layer - i, last_group - g); }});
+  pipeline.run();
+}
+
+void Backward::before_group(std::int64_t l, std::int64_t g) {
+  if (g == step_.groups() - 1) make_keys(l);
+  const Group group = step_.group(g);
+  for (std::int64_t c = group.last; c >= group.first; --c) before_attention(l, c);
+}
+
+void Backward::pairs(std::int64_t l, std::int64_t g) {
+  const Group group = step_.group(g);
+  for (std::int64_t j = 0; j <= group.last; ++j) {
+    step_.program.begin_chunk_step();
+    for (std::int64_t c = group.last; c >= std::max(j, group.first); --c) pair(l, c, j);
   }
+  if (!step_.exchanges()) return;
+  for (std::int64_t c = group.last; c >= group.first; --c) exchange_back(l, c);
+}
+
+void Backward::after_group(std::int64_t l, std::int64_t g) {
+  const Group group = step_.group(g);
+  for (std::int64_t c = group.last; c >= group.first; --c) after_attention(l, c);
+  if (g == 0) complete(l);
+}
+
+void Backward::complete(std::int64_t l) {
+  std::vector<std::size_t> parameters;
   for (std::size_t p = 0; p < step_.params.per_layer(); ++p)
-    gradients_.complete(step_.params.first_of(l) + p);
+    parameters.push_back(step_.params.first_of(l) + p);
+  gradients_.complete(parameters);
+}
+
+// What attention reads of chunk c besides what is saved, by heads.
+void Backward::exchange_to_heads(std::int64_t l, std::int64_t c) {
+  ChunkGradients& at = d(l, c);
+  const ValueId d_attention = make(Activation::kHeadDAttention, l, c);
+  const ValueId delta = make(Activation::kHeadDelta, l, c);
+  std::vector<Exchanged> tensors{
+      {at.d_attention, d_attention, HeadKind::kQuery, step_.dims.head_dim},
+      {at.delta, delta, HeadKind::kQuery, 1}};
+  if (!step_.rule.saves(c)) add_head_tensors(step_, l, c, kQueries, Keeping::kTransient, tensors);
+  exchange(step_, CollectiveKind::kTokensToHeads, c, tensors);
+  at.d_attention = d_attention;
+  at.delta = delta;
+}
+
+// No later chunk is left: dk and dv of chunk c are complete, as dq is.
+void Backward::exchange_back(std::int64_t l, std::int64_t c) {
+  ChunkGradients& at = d(l, c);
+  const std::int64_t width = step_.dims.head_dim;
+  const std::array tensors{
+      Exchanged{at.dq, make(Activation::kSliceDQ, l, c), HeadKind::kQuery, width},
+      Exchanged{at.dk, make(Activation::kSliceDK, l, c), HeadKind::kKeyValue, width},
+      Exchanged{at.dv, make(Activation::kSliceDV, l, c), HeadKind::kKeyValue, width}};
+  exchange(step_, CollectiveKind::kHeadsToTokens, c, tensors);
+  at.dq = tensors[0].to;
+  at.dk = tensors[1].to;
+  at.dv = tensors[2].to;
 }
 
 // The last chunk needs the keys of all the others, so those that were not saved are made before the
@@ -58,6 +127,10 @@ void Backward::make_keys(std::int64_t l) {
     make_input_norm(step_, l, c, Keeping::kTransient);
     make_k(step_, l, c, Keeping::kTransient);
     make_v(step_, l, c, Keeping::kTransient);
+    if (!step_.exchanges()) continue;
+    std::vector<Exchanged> keys;
+    add_head_tensors(step_, l, c, kKeysAndValues, Keeping::kTransient, keys);
+    exchange(step_, CollectiveKind::kTokensToHeads, c, keys);
   }
 }
 
@@ -65,24 +138,24 @@ void Backward::pair(std::int64_t l, std::int64_t c, std::int64_t j) {
   const ChunkValues& at = step_.at(l, c);
   const ChunkValues& key = step_.at(l, j);
   const bool first_query = c == step_.dims.chunks() - 1;
-  if (j == 0) d(c).dq = make(Activation::kDQ, l, c);
+  if (j == 0) d(l, c).dq = make(Activation::kDQ, l, c);
   if (first_query) {
-    d(j).dk = make(Activation::kDK, l, j);
-    d(j).dv = make(Activation::kDV, l, j);
+    d(l, j).dk = make(Activation::kDK, l, j);
+    d(l, j).dv = make(Activation::kDV, l, j);
   }
   const Access dq_access = j == 0 ? Access::kWrite : Access::kUpdate;
   const Access dkv_access = first_query ? Access::kWrite : Access::kUpdate;
   PairArgs args;
-  args.q_rows = step_.rows(c);
-  args.k_rows = step_.rows(j);
+  args.q_rows = step_.chunk_rows(c);
+  args.k_rows = step_.chunk_rows(j);
   args.causality = j == c ? kernels::Causality::kDiagonal : kernels::Causality::kFull;
   args.order = j == 0 ? kernels::PairOrder::kFirst : kernels::PairOrder::kLater;
   args.dkv_order = first_query ? kernels::PairOrder::kFirst : kernels::PairOrder::kLater;
-  step_.ops.attention(
-      OpName::kAttentionGradient,
-      {read(at.q), read(key.k), read(key.v), read(d(c).d_attention), read(at.lse), read(d(c).delta),
-       make_use(d(c).dq, dq_access), make_use(d(j).dk, dkv_access), make_use(d(j).dv, dkv_access)},
-      args);
+  step_.ops.attention(OpName::kAttentionGradient,
+                      {read(at.q), read(key.k), read(key.v), read(d(l, c).d_attention),
+                       read(at.lse), read(d(l, c).delta), make_use(d(l, c).dq, dq_access),
+                       make_use(d(l, j).dk, dkv_access), make_use(d(l, j).dv, dkv_access)},
+                      args);
 }
 
 void Backward::after_attention(std::int64_t l, std::int64_t c) {
@@ -98,7 +171,7 @@ ValueId Backward::projected_gradient(std::int64_t l, std::int64_t c, Slot slot) 
   const HeadSlot head = head_slot(slot);
   const ChunkValues& at = step_.at(l, c);
   const bool q = slot == Slot::kQ;
-  const ValueId sum = q ? d(c).dq : slot == Slot::kK ? d(c).dk : d(c).dv;
+  const ValueId sum = q ? d(l, c).dq : slot == Slot::kK ? d(l, c).dk : d(l, c).dv;
   const bool rounds = step_.dims.dtype != DType::kF32;
   const ValueId result = rounds ? make(head.rounded, l, c) : sum;
   NormArgs args;
@@ -153,7 +226,7 @@ ValueId Backward::back_through_projections(std::int64_t l, std::int64_t c) {
 void Backward::back_through_input_norm(std::int64_t l, std::int64_t c, ValueId dy) {
   const ValueId dx = make(Activation::kDInput, l, c);
   norm_gradient(OpName::kInputNormGradient, l, c, Slot::kInputNorm, step_.at(l, c).input, dy, dx,
-                d(c).d_mid);
+                d(l, c).d_mid);
   d_output(c) = dx;
 }
 
@@ -205,9 +278,10 @@ void Backward::norm_gradient(OpName op, std::int64_t l, std::int64_t c, Slot slo
 }
 
 void add_backward(Step& step, Gradients& gradients) {
-  Backward backward(step, gradients);
-  for (std::int64_t l = step.dims.layers - 1; l >= 0; --l) backward.layer(l);
-  gradients.complete(step.params.embedding());
+  Backward(step, gradients).run();
+  const std::array embedding{step.params.embedding()};
+  gradients.complete(embedding);
+  gradients.finish();
 }
 
 }  // namespace ebbtide::model

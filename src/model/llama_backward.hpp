@@ -25,9 +25,14 @@ struct ChunkGradients {
 class Backward {
  public:
   Backward(Step& step, Gradients& gradients);
-  void layer(std::int64_t l);
+  void run();
 
  private:
+  void run_pipelined();
+  void before_group(std::int64_t l, std::int64_t g);
+  void pairs(std::int64_t l, std::int64_t g);
+  void after_group(std::int64_t l, std::int64_t g);
+  void complete(std::int64_t l);
   // A layer's weight W (out, in) that a gradient goes back through.
   struct Through {
     Slot slot;
@@ -39,6 +44,8 @@ class Backward {
   void before_attention(std::int64_t l, std::int64_t c);
   void pair(std::int64_t l, std::int64_t c, std::int64_t j);
   void after_attention(std::int64_t l, std::int64_t c);
+  void exchange_to_heads(std::int64_t l, std::int64_t c);
+  void exchange_back(std::int64_t l, std::int64_t c);
 
   void recompute_mlp_inputs(std::int64_t l, std::int64_t c);
   ValueId back_through_swiglu(std::int64_t l, std::int64_t c);  // gives the post-norm's gradient
@@ -62,12 +69,14 @@ class Backward {
                       ValueId dx, std::optional<ValueId> residual = {});
   void norm_gradient(OpName op, std::int64_t l, std::int64_t c, Slot slot, ValueId x, ValueId dy,
                      ValueId dx, ValueId residual);
-  ChunkGradients& d(std::int64_t c) { return d_[static_cast<std::size_t>(c)]; }
+  ChunkGradients& d(std::int64_t l, std::int64_t c) {
+    return d_[static_cast<std::size_t>(l % 2 * step_.dims.chunks() + c)];
+  }
   ValueId& d_output(std::int64_t c) { return step_.d_output[static_cast<std::size_t>(c)]; }
 
   Step& step_;
   Gradients& gradients_;
-  std::vector<ChunkGradients> d_;  // by chunk
+  std::vector<ChunkGradients> d_;  // of two layers, since a pipeline begins one in the other
 };
 
 }  // namespace ebbtide::model

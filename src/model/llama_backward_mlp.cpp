@@ -10,9 +10,11 @@ void Backward::before_attention(std::int64_t l, std::int64_t c) {
       step_.mlp == Mlp::kSwiglu ? back_through_swiglu(l, c) : back_through_gelu(l, c);
   back_through_post_norm(l, c, dy);
   back_through_output_projection(l, c);
-  if (step_.rule.saves(c)) return;
-  make_input_norm(step_, l, c, Keeping::kTransient);
-  make_q(step_, l, c, Keeping::kTransient);
+  if (!step_.rule.saves(c)) {
+    make_input_norm(step_, l, c, Keeping::kTransient);
+    make_q(step_, l, c, Keeping::kTransient);
+  }
+  if (step_.exchanges()) exchange_to_heads(l, c);
 }
 
 void Backward::recompute_mlp_inputs(std::int64_t l, std::int64_t c) {
@@ -65,20 +67,20 @@ ValueId Backward::back_through_gelu(std::int64_t l, std::int64_t c) {
 }
 
 void Backward::back_through_post_norm(std::int64_t l, std::int64_t c, ValueId dy) {
-  d(c).d_mid = make(Activation::kDMid, l, c);
+  d(l, c).d_mid = make(Activation::kDMid, l, c);
   norm_gradient(OpName::kPostNormGradient, l, c, Slot::kPostNorm, step_.at(l, c).mid, dy,
-                d(c).d_mid, d_output(c));
+                d(l, c).d_mid, d_output(c));
 }
 
 void Backward::back_through_output_projection(std::int64_t l, std::int64_t c) {
   const ChunkValues& at = step_.at(l, c);
   const Through o{Slot::kO, step_.dims.hidden, step_.dims.q_width()};
-  weight_gradient(OpName::kOWeightGradient, l, c, o, d(c).d_mid, at.attention);
-  d(c).d_attention = make(Activation::kDAttention, l, c);
-  input_gradient(OpName::kOGradient, l, c, o, d(c).d_mid, d(c).d_attention);
-  d(c).delta = make(Activation::kDelta, l, c);
+  weight_gradient(OpName::kOWeightGradient, l, c, o, d(l, c).d_mid, at.attention);
+  d(l, c).d_attention = make(Activation::kDAttention, l, c);
+  input_gradient(OpName::kOGradient, l, c, o, d(l, c).d_mid, d(l, c).d_attention);
+  d(l, c).delta = make(Activation::kDelta, l, c);
   step_.ops.elementwise(OpName::kAttentionDelta,
-                        {read(at.attention), read(d(c).d_attention), write(d(c).delta)},
+                        {read(at.attention), read(d(l, c).d_attention), write(d(l, c).delta)},
                         {step_.rows(c), static_cast<std::int32_t>(step_.dims.q_width())});
 }
 

@@ -133,16 +133,27 @@ void run_rope_table(const Binding& b, const OpContext& context) {
                  context.stream);
 }
 
+namespace {
+
+// A rank's first query head need not be the first that reads its KV head.
+kernels::KvGroup kv_group(const StepDims& dims) {
+  const std::int64_t size = dims.heads / dims.kv_heads;
+  return {size, dims.rank_heads.q.begin - dims.rank_heads.kv.begin * size};
+}
+
+}  // namespace
+
 void run_attention(const Binding& b, const OpContext& context) {
   const auto args = args_of<PairArgs>(context);
   Operands next(b, context);
   kernels::AttentionForward op;
-  op.q = next.tensor(args.q_rows, b.dims.q_width());
-  op.k = next.tensor(args.k_rows, b.dims.kv_width());
-  op.v = next.tensor(args.k_rows, b.dims.kv_width());
-  op.out = next.fp32(args.q_rows, b.dims.q_width());
-  op.lse = next.fp32(args.q_rows, b.dims.heads);
+  op.q = next.tensor(args.q_rows, b.dims.rank_q_width());
+  op.k = next.tensor(args.k_rows, b.dims.rank_kv_width());
+  op.v = next.tensor(args.k_rows, b.dims.rank_kv_width());
+  op.out = next.fp32(args.q_rows, b.dims.rank_q_width());
+  op.lse = next.fp32(args.q_rows, b.dims.rank_heads.q.count);
   op.head_dim = b.dims.head_dim;
+  op.kv_group = kv_group(b.dims);
   op.causality = args.causality;
   op.order = args.order;
   b.kernels->run(op, context.stream);
@@ -163,16 +174,17 @@ void run_attention_gradient(const Binding& b, const OpContext& context) {
   const auto args = args_of<PairArgs>(context);
   Operands next(b, context);
   kernels::AttentionBackward op;
-  op.q = next.tensor(args.q_rows, b.dims.q_width());
-  op.k = next.tensor(args.k_rows, b.dims.kv_width());
-  op.v = next.tensor(args.k_rows, b.dims.kv_width());
-  op.dout = next.tensor(args.q_rows, b.dims.q_width());
-  op.lse = next.fp32(args.q_rows, b.dims.heads);
-  op.delta = next.fp32(args.q_rows, b.dims.heads);
-  op.dq = next.fp32(args.q_rows, b.dims.q_width());
-  op.dk = next.fp32(args.k_rows, b.dims.kv_width());
-  op.dv = next.fp32(args.k_rows, b.dims.kv_width());
+  op.q = next.tensor(args.q_rows, b.dims.rank_q_width());
+  op.k = next.tensor(args.k_rows, b.dims.rank_kv_width());
+  op.v = next.tensor(args.k_rows, b.dims.rank_kv_width());
+  op.dout = next.tensor(args.q_rows, b.dims.rank_q_width());
+  op.lse = next.fp32(args.q_rows, b.dims.rank_heads.q.count);
+  op.delta = next.fp32(args.q_rows, b.dims.rank_heads.q.count);
+  op.dq = next.fp32(args.q_rows, b.dims.rank_q_width());
+  op.dk = next.fp32(args.k_rows, b.dims.rank_kv_width());
+  op.dv = next.fp32(args.k_rows, b.dims.rank_kv_width());
   op.head_dim = b.dims.head_dim;
+  op.kv_group = kv_group(b.dims);
   op.causality = args.causality;
   op.dq_order = args.order;
   op.dkv_order = args.dkv_order;

@@ -28,14 +28,24 @@ struct StepDims {
   double rope_theta = 10000.0;
   kernels::RopeScaling rope_scaling;
   DType dtype = DType::kF32;
+  RankShape ranks;
+  HeadShare rank_heads;  // of this rank inside attention
 
   std::int64_t q_width() const { return heads * head_dim; }
   std::int64_t kv_width() const { return kv_heads * head_dim; }
   std::int64_t chunks() const { return (seq_len + chunk_tokens - 1) / chunk_tokens; }
-  // Tokens of chunk c.
-  std::int64_t rows(std::int64_t c) const {
+  // Of the rank's heads.
+  std::int64_t rank_q_width() const { return rank_heads.q.count * head_dim; }
+  std::int64_t rank_kv_width() const { return rank_heads.kv.count * head_dim; }
+  // Tokens of chunk c, over all ranks.
+  std::int64_t chunk_rows(std::int64_t c) const {
     return std::min(chunk_tokens, seq_len - c * chunk_tokens);
   }
+  // The rank's tokens of chunk c, from the chunk's start.
+  Share slice(std::int64_t c) const {
+    return share(chunk_rows(c), ranks.sequence_parallel, ranks.sequence_rank());
+  }
+  std::int64_t rows(std::int64_t c) const { return slice(c).count; }
 };
 // Throws ContractViolation for lengths or sizes below 1.
 StepDims step_dims(const ModelConfig& config, const StepShape& shape);

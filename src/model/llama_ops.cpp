@@ -66,6 +66,11 @@ constexpr std::array<OpEntry, kOpNameCount> kOps{{
     {N::kSumOfSquares, "sum of squares", run_sum_of_squares},
     {N::kGradientNorm, "gradient norm", run_gradient_norm, Place::kHost},
     {N::kAdamW, "adamw", run_adamw, Place::kHost},
+    {N::kAllGather, "all-gather of weights", nullptr, Place::kComm},
+    {N::kReduceScatter, "reduce-scatter of gradients", nullptr, Place::kComm},
+    {N::kTokensToHeads, "all-to-all to heads", nullptr, Place::kComm},
+    {N::kHeadsToTokens, "all-to-all to tokens", nullptr, Place::kComm},
+    {N::kAllReduce, "all-reduce", nullptr, Place::kComm},
 }};
 
 constexpr bool ops_in_order() {
@@ -74,6 +79,22 @@ constexpr bool ops_in_order() {
   return true;
 }
 static_assert(ops_in_order());
+
+OpName name_of(CollectiveKind kind) {
+  switch (kind) {
+    case CollectiveKind::kAllGather:
+      return N::kAllGather;
+    case CollectiveKind::kReduceScatter:
+      return N::kReduceScatter;
+    case CollectiveKind::kTokensToHeads:
+      return N::kTokensToHeads;
+    case CollectiveKind::kHeadsToTokens:
+      return N::kHeadsToTokens;
+    case CollectiveKind::kAllReduce:
+      break;
+  }
+  return N::kAllReduce;
+}
 
 OpClass class_of(const OpEntry& entry) {
   if (entry.op == N::kAttention || entry.op == N::kAttentionGradient) return OpClass::kAttention;
@@ -93,9 +114,10 @@ double pairs_of(const PairArgs& args) {
 
 }  // namespace
 
-StepOps::StepOps(Program& program, const StepDims& dims, SharedKernels kernels)
+StepOps::StepOps(Program& program, const StepDims& dims, SharedKernels kernels, OpFunction comm)
     : program_(program),
-      binding_(std::make_shared<const Binding>(Binding{dims, std::move(kernels)})) {
+      binding_(std::make_shared<const Binding>(Binding{dims, std::move(kernels)})),
+      comm_(std::move(comm)) {
   kernels_.fill(-1);
 }
 
@@ -104,7 +126,9 @@ KernelId StepOps::kernel(OpName op) {
   if (id >= 0) return static_cast<KernelId>(id);
   const OpEntry& entry = kOps[static_cast<std::size_t>(op)];
   Kernel made{entry.name, entry.place, {}, class_of(entry)};
-  if (binding_->kernels != nullptr)
+  if (entry.place == Place::kComm)
+    made.run = comm_;
+  else if (binding_->kernels != nullptr)
     made.run = [binding = binding_, run = entry.run](const OpContext& context) {
       run(*binding, context);
     };
@@ -141,7 +165,7 @@ void StepOps::norm(OpName op, std::span<const Use> uses, const NormArgs& args) {
 void StepOps::attention(OpName op, std::initializer_list<Use> uses, const PairArgs& args) {
   // forward: scores and output; backward: scores, dp, dv, dq, dk (Dao 2023)
   const double products = op == OpName::kAttention ? 2 : 5;
-  const double width = static_cast<double>(binding_->dims.q_width());
+  const double width = static_cast<double>(binding_->dims.rank_q_width());
   add(op, std::span(uses.begin(), uses.size()), args, products * 2 * width * pairs_of(args));
 }
 
@@ -158,6 +182,13 @@ void StepOps::embedding(OpName op, std::initializer_list<Use> uses, std::int64_t
   const double bytes = op == OpName::kEmbedding ? 2 * element : element + 8;
   program_.add_op(kernel(op), std::span(uses.begin(), uses.size()),
                   std::as_bytes(std::span(&args, 1)), {elements, elements * bytes});
+}
+
+void StepOps::collective(std::span<const Use> uses, const CollectiveArgs& args) {
+  program_.add_op(kernel(name_of(args.collective.kind)), uses, pack(args),
+                  {.flops = 0,
+                   .memory_bytes = operand_bytes(uses),
+                   .sent_bytes = static_cast<double>(args.sent_bytes())});
 }
 
 void StepOps::rope_table(Use table, const RopeTableArgs& args) {

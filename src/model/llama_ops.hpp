@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "src/model/collectives.hpp"
 #include "src/model/llama_bindings.hpp"
 
 namespace ebbtide::model {
@@ -66,13 +67,18 @@ enum class OpName : std::uint8_t {
   kSumOfSquares,
   kGradientNorm,
   kAdamW,
+  kAllGather,
+  kReduceScatter,
+  kTokensToHeads,
+  kHeadsToTokens,
+  kAllReduce,
 };
-inline constexpr std::size_t kOpNameCount = static_cast<std::size_t>(OpName::kAdamW) + 1;
+inline constexpr std::size_t kOpNameCount = static_cast<std::size_t>(OpName::kAllReduce) + 1;
 
 class StepOps {
  public:
-  // Null kernels: ops without callbacks.
-  StepOps(Program& program, const StepDims& dims, SharedKernels kernels);
+  // Null kernels and an empty `comm`: ops without callbacks.
+  StepOps(Program& program, const StepDims& dims, SharedKernels kernels, OpFunction comm = {});
 
   // A product with a weight: forward or either gradient, by the op's name.
   void linear(OpName op, std::initializer_list<Use> uses, const LinearArgs& args);
@@ -88,6 +94,7 @@ class StepOps {
   void sum_of_squares(Use x, Use sum);
   void gradient_norm(std::span<const Use> uses, const NormOfGradientsArgs& args);
   void adamw(std::span<const Use> uses, const AdamWArgs& args);
+  void collective(std::span<const Use> uses, const CollectiveArgs& args);
 
  private:
   template <typename Args>
@@ -97,6 +104,7 @@ class StepOps {
 
   Program& program_;
   std::shared_ptr<const Binding> binding_;
+  OpFunction comm_;
   std::array<std::int32_t, kOpNameCount> kernels_{};
 };
 

@@ -39,7 +39,8 @@ void add_gradient_norm(StepOps& ops, StepValues& values, std::size_t count) {
   ops.gradient_norm(uses, {static_cast<std::int32_t>(count)});
 }
 
-void add_adamw(StepOps& ops, StepValues& values, const Parameter& parameter, std::size_t p) {
+void add_adamw(StepOps& ops, StepValues& values, const Parameter& parameter, std::size_t p,
+               std::int64_t elements) {
   const ValueId weight = values.parameter(p, State::kWeight);
   const ValueId master = values.parameter(p, State::kMaster);
   std::vector<Use> uses{read(values.scalars()),
@@ -50,7 +51,7 @@ void add_adamw(StepOps& ops, StepValues& values, const Parameter& parameter, std
                         update(master)};
   if (weight != master) uses.push_back(write(weight));
   using Decay = AdamWArgs::Decay;
-  ops.adamw(uses, {parameter.count(), decays(parameter) ? Decay::kDecay : Decay::kNone});
+  ops.adamw(uses, {elements, decays(parameter) ? Decay::kDecay : Decay::kNone});
 }
 
 }  // namespace
@@ -106,7 +107,7 @@ Program optimizer_program(const ModelConfig& config, const ModelHomes& homes, DT
   add_gradient_norm(ops, values, all.size());
   for (std::size_t p = 0; p < all.size(); ++p) {
     program.begin_chunk_step();
-    add_adamw(ops, values, all[p], p);
+    add_adamw(ops, values, all[p], p, shard_elements(all[p].count(), homes.ranks));
   }
   return program;
 }

@@ -137,14 +137,15 @@ ModelHomes lay_out_homes(const ModelConfig& config, const StepShape& longest,
                          const StatePlacement& placement) {
   const std::vector<Parameter> all = parameters(config);
   ModelHomes homes;
+  homes.ranks = longest.ranks;
   homes.parameters.resize(all.size());
-  const auto fp32_bytes = [&](std::size_t p) {
-    return static_cast<std::uint64_t>(all[p].count()) * dtype_bytes(DType::kF32);
+  const auto elements = [&](std::size_t p) {
+    return static_cast<std::uint64_t>(shard_elements(all[p].count(), homes.ranks));
   };
+  const auto fp32_bytes = [&](std::size_t p) { return elements(p) * dtype_bytes(DType::kF32); };
   for (std::size_t p = 0; p < all.size(); ++p)
     homes.parameters[p].weight =
-        homes.layout.add(static_cast<std::uint64_t>(all[p].count()) * dtype_bytes(longest.dtype),
-                         placement.parameters);
+        homes.layout.add(elements(p) * dtype_bytes(longest.dtype), placement.parameters);
   for (std::size_t p = 0; p < all.size(); ++p)
     homes.parameters[p].gradient = homes.layout.add(fp32_bytes(p), placement.gradients);
   // what one AdamW op needs lies together

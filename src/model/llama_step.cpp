@@ -66,7 +66,8 @@ void make_rotated(Step& step, const RotatedHeads& heads, std::int64_t layer, std
                   Keeping keeping) {
   const HeadProjection& to = heads.projection;
   const Use from = read(step.at(layer, c).input_norm);
-  heads.value = step.values.make(heads.kind, keeping, layer, c);
+  const Keeping result = step.exchanges() ? Keeping::kTransient : keeping;
+  heads.value = step.values.make(heads.kind, result, layer, c);
   if (!step.params.has(to.norm))
     return project_heads(step, to, layer, c, from, heads.value, kWithRope);
   heads.raw = step.values.make(heads.raw_kind, keeping, layer, c);
@@ -77,16 +78,23 @@ void make_rotated(Step& step, const RotatedHeads& heads, std::int64_t layer, std
 }  // namespace
 
 Step::Step(const ModelConfig& config, const ModelHomes& homes, const StepDims& dims_,
-           Purpose purpose_, const ActivationPolicy& policy, SharedKernels kernels)
+           Purpose purpose_, const ActivationPolicy& policy, SharedKernels kernels, OpFunction comm)
     : dims(dims_),
       params(config),
       purpose(purpose_),
       mlp(config.use == ModelConfig::Use::kTrain ? Mlp::kSwiglu : Mlp::kGelu),
       rule(policy, dims_.chunks()),
-      ops(program, dims_, std::move(kernels)),
+      ops(program, dims_, std::move(kernels), std::move(comm)),
       values(program, config, homes, dims_, rule.reach()),
-      chunks(static_cast<std::size_t>(dims_.layers * dims_.chunks())) {
+      chunks(static_cast<std::size_t>(dims_.layers * dims_.chunks())),
+      gathered(homes.parameters.size()) {
   program.set_home_bytes(homes.layout.bytes());
+}
+
+Use Step::weight(std::size_t parameter) {
+  if (!dims.ranks.many()) return read(values.parameter(parameter, State::kWeight));
+  EBBTIDE_CHECK(gathered[parameter].has_value(), "a weight is used before it was gathered");
+  return read(*gathered[parameter]);
 }
 
 Group Step::group(std::int64_t g) const {
@@ -109,14 +117,22 @@ void make_q(Step& step, std::int64_t layer, std::int64_t c, Keeping keeping) {
   ChunkValues& at = step.at(layer, c);
   const HeadProjection to{OpName::kQ,     Slot::kQ,     Slot::kQBias,
                           OpName::kQNorm, Slot::kQNorm, step.dims.heads};
-  make_rotated(step, {to, Activation::kQ, Activation::kRawQ, at.q, at.raw_q}, layer, c, keeping);
+  const bool slice = step.exchanges();
+  make_rotated(step,
+               {to, slice ? Activation::kSliceQ : Activation::kQ, Activation::kRawQ,
+                slice ? at.slice_q : at.q, at.raw_q},
+               layer, c, keeping);
 }
 
 void make_k(Step& step, std::int64_t layer, std::int64_t c, Keeping keeping) {
   ChunkValues& at = step.at(layer, c);
   const HeadProjection to{OpName::kK,     Slot::kK,     Slot::kKBias,
                           OpName::kKNorm, Slot::kKNorm, step.dims.kv_heads};
-  make_rotated(step, {to, Activation::kK, Activation::kRawK, at.k, at.raw_k}, layer, c, keeping);
+  const bool slice = step.exchanges();
+  make_rotated(step,
+               {to, slice ? Activation::kSliceK : Activation::kK, Activation::kRawK,
+                slice ? at.slice_k : at.k, at.raw_k},
+               layer, c, keeping);
 }
 
 // v comes last of the three: the norm's output leaves here.
@@ -124,8 +140,10 @@ void make_v(Step& step, std::int64_t layer, std::int64_t c, Keeping keeping) {
   ChunkValues& at = step.at(layer, c);
   HeadProjection to{OpName::kV, Slot::kV, Slot::kVBias};
   to.heads = step.dims.kv_heads;
-  at.v = step.values.make(Activation::kV, keeping, layer, c);
-  project_heads(step, to, layer, c, read(at.input_norm, step.after(keeping)), at.v, kNoExtra);
+  ValueId& v = step.exchanges() ? at.slice_v : at.v;
+  v = step.exchanges() ? step.values.make(Activation::kSliceV, Keeping::kTransient, layer, c)
+                       : step.values.make(Activation::kV, keeping, layer, c);
+  project_heads(step, to, layer, c, read(at.input_norm, step.after(keeping)), v, kNoExtra);
 }
 
 void make_mid(Step& step, std::int64_t layer, std::int64_t c, Keeping keeping, After inputs) {

@@ -2,6 +2,7 @@
 // the values that stand between forward and backward.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "src/model/llama_ops.hpp"
@@ -22,7 +23,11 @@ struct ChunkValues {
   ValueId q = 0;
   ValueId k = 0;
   ValueId v = 0;
-  ValueId running = 0;  // is `attention` in fp32
+  // Of many ranks, before the all-to-all that makes q, k and v.
+  ValueId slice_q = 0;
+  ValueId slice_k = 0;
+  ValueId slice_v = 0;
+  ValueId running = 0;  // is `attention` in fp32, on one rank
   ValueId attention = 0;
   ValueId lse = 0;
   ValueId mid = 0;
@@ -40,7 +45,7 @@ struct Group {
 class Step {
  public:
   Step(const ModelConfig& config, const ModelHomes& homes, const StepDims& dims, Purpose purpose,
-       const ActivationPolicy& policy, SharedKernels kernels);
+       const ActivationPolicy& policy, SharedKernels kernels, OpFunction comm = {});
 
   // Whether values that are always saved, or those of chunk c that may be recomputed, are.
   Keeping always() const {
@@ -56,10 +61,14 @@ class Step {
   ChunkValues& at(std::int64_t layer, std::int64_t c) {
     return chunks[static_cast<std::size_t>(layer * dims.chunks() + c)];
   }
-  Use weight(std::int64_t layer, Slot slot) {
-    return read(values.parameter(params.at(layer, slot), State::kWeight));
-  }
+  Use weight(std::int64_t layer, Slot slot) { return weight(params.at(layer, slot)); }
+  Use weight(std::size_t parameter);
+  // Whether attention sees other rows and heads than the ops before and after it.
+  bool exchanges() const { return dims.ranks.sequence_parallel > 1; }
   std::int32_t rows(std::int64_t c) const { return static_cast<std::int32_t>(dims.rows(c)); }
+  std::int32_t chunk_rows(std::int64_t c) const {
+    return static_cast<std::int32_t>(dims.chunk_rows(c));
+  }
   Group group(std::int64_t g) const;
   std::int64_t groups() const;
 
@@ -71,16 +80,18 @@ class Step {
   Program program;
   StepOps ops;
   StepValues values;
-  std::vector<ChunkValues> chunks;  // by layer, then chunk
-  std::vector<ValueId> rope;        // by chunk
-  std::vector<ValueId> d_output;    // by chunk: gradient of what the layer put out
+  std::vector<ChunkValues> chunks;               // by layer, then chunk
+  std::vector<ValueId> rope;                     // by chunk
+  std::vector<ValueId> d_output;                 // by chunk: gradient of what the layer put out
+  std::vector<std::optional<ValueId>> gathered;  // by parameter: its whole weight, of many ranks
 
   Step(const Step&) = delete;
   Step& operator=(const Step&) = delete;
 };
 
 // Parts that forward and recomputation share. Each makes its values of chunk c from operands that
-// exist; operands that have their last forward use here leave as step.after() says.
+// exist; operands that have their last forward use here leave as step.after() says. Of many ranks
+// q, k and v are those of the slice.
 void make_input_norm(Step& step, std::int64_t layer, std::int64_t c, Keeping keeping);
 void make_q(Step& step, std::int64_t layer, std::int64_t c, Keeping keeping);
 void make_k(Step& step, std::int64_t layer, std::int64_t c, Keeping keeping);

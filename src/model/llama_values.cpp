@@ -11,7 +11,19 @@ constexpr const char* kActivations = "activations";
 constexpr const char* kAttentionState = "attention state";
 constexpr const char* kWorkspace = "workspace";
 
-enum class Width : std::uint8_t { kHidden, kQ, kKv, kFfn, kHeads, kHeadDim, kVocab };
+// The last three are a rank's heads of the whole chunk.
+enum class Width : std::uint8_t {
+  kHidden,
+  kQ,
+  kKv,
+  kFfn,
+  kHeads,
+  kHeadDim,
+  kVocab,
+  kRankQ,
+  kRankKv,
+  kRankHeads,
+};
 enum class Precision : std::uint8_t { kStep, kFp32 };
 
 struct ActivationEntry {
@@ -29,13 +41,13 @@ constexpr std::array<ActivationEntry, kActivationCount> kEntries{{
     {A::kInputNorm, "input norm", kActivations, Width::kHidden},
     {A::kRawQ, "q before its norm", kActivations, Width::kQ},
     {A::kRawK, "k before its norm", kActivations, Width::kKv},
-    {A::kQ, "q", kActivations, Width::kQ},
-    {A::kK, "k", kActivations, Width::kKv},
-    {A::kV, "v", kActivations, Width::kKv},
-    {A::kRunningAttention, "running attention output", kAttentionState, Width::kQ,
+    {A::kQ, "q", kActivations, Width::kRankQ},
+    {A::kK, "k", kActivations, Width::kRankKv},
+    {A::kV, "v", kActivations, Width::kRankKv},
+    {A::kRunningAttention, "running attention output", kAttentionState, Width::kRankQ,
      Precision::kFp32},
     {A::kAttention, "attention output", kActivations, Width::kQ},
-    {A::kLse, "log-sum-exp", kAttentionState, Width::kHeads, Precision::kFp32},
+    {A::kLse, "log-sum-exp", kAttentionState, Width::kRankHeads, Precision::kFp32},
     {A::kMid, "mid-layer residual", kActivations, Width::kHidden},
     {A::kPostNorm, "post-attention norm", kActivations, Width::kHidden},
     {A::kGate, "gate", kActivations, Width::kFfn},
@@ -54,9 +66,9 @@ constexpr std::array<ActivationEntry, kActivationCount> kEntries{{
     {A::kDMid, "mid-layer residual gradient", kActivations, Width::kHidden},
     {A::kDAttention, "attention output gradient", kActivations, Width::kQ},
     {A::kDelta, "attention delta", kAttentionState, Width::kHeads, Precision::kFp32},
-    {A::kDQ, "q gradient sum", kAttentionState, Width::kQ, Precision::kFp32},
-    {A::kDK, "k gradient sum", kAttentionState, Width::kKv, Precision::kFp32},
-    {A::kDV, "v gradient sum", kAttentionState, Width::kKv, Precision::kFp32},
+    {A::kDQ, "q gradient sum", kAttentionState, Width::kRankQ, Precision::kFp32},
+    {A::kDK, "k gradient sum", kAttentionState, Width::kRankKv, Precision::kFp32},
+    {A::kDV, "v gradient sum", kAttentionState, Width::kRankKv, Precision::kFp32},
     {A::kDRawQ, "q gradient", kActivations, Width::kQ},
     {A::kDRawK, "k gradient", kActivations, Width::kKv},
     {A::kDRawV, "v gradient", kActivations, Width::kKv},
@@ -64,6 +76,16 @@ constexpr std::array<ActivationEntry, kActivationCount> kEntries{{
     {A::kDInputNormQk, "input norm gradient, q's and k's part", kActivations, Width::kHidden},
     {A::kDInputNorm, "input norm gradient", kActivations, Width::kHidden},
     {A::kDInput, "layer input gradient", kActivations, Width::kHidden},
+    {A::kSliceQ, "q of the slice", kActivations, Width::kQ},
+    {A::kSliceK, "k of the slice", kActivations, Width::kKv},
+    {A::kSliceV, "v of the slice", kActivations, Width::kKv},
+    {A::kHeadAttention, "attention output by heads", kActivations, Width::kRankQ},
+    {A::kHeadDAttention, "attention output gradient by heads", kActivations, Width::kRankQ},
+    {A::kHeadDelta, "attention delta by heads", kAttentionState, Width::kRankHeads,
+     Precision::kFp32},
+    {A::kSliceDQ, "q gradient sum of the slice", kActivations, Width::kQ, Precision::kFp32},
+    {A::kSliceDK, "k gradient sum of the slice", kActivations, Width::kKv, Precision::kFp32},
+    {A::kSliceDV, "v gradient sum of the slice", kActivations, Width::kKv, Precision::kFp32},
 }};
 
 constexpr bool entries_in_order() {
@@ -89,13 +111,28 @@ std::int64_t columns(const StepDims& dims, Width width) {
       return dims.head_dim;
     case Width::kVocab:
       return dims.vocab;
+    case Width::kRankQ:
+      return dims.rank_q_width();
+    case Width::kRankKv:
+      return dims.rank_kv_width();
+    case Width::kRankHeads:
+      return dims.rank_heads.q.count;
   }
   return 0;
 }
 
 std::int64_t rows(const StepDims& dims, Width width, std::int64_t chunk) {
   const std::int64_t tokens = dims.rows(chunk);
-  return width == Width::kVocab ? std::min(tokens, dims.loss_tile_tokens) : tokens;
+  switch (width) {
+    case Width::kVocab:
+      return std::min(tokens, dims.loss_tile_tokens);
+    case Width::kRankQ:
+    case Width::kRankKv:
+    case Width::kRankHeads:
+      return dims.chunk_rows(chunk);
+    default:
+      return tokens;
+  }
 }
 
 struct StateEntry {
@@ -148,6 +185,9 @@ StepValues::StepValues(Program& program, const ModelConfig& config, const ModelH
   EBBTIDE_CHECK(homes.parameters.size() == parameters_.size(),
                 fmt::format("homes of {} parameters, the model has {}", homes.parameters.size(),
                             parameters_.size()));
+  EBBTIDE_CHECK(homes.ranks.count() == dims.ranks.count() || dims.ranks.count() == 1,
+                fmt::format("homes of one of {} ranks, a step of one of {}", homes.ranks.count(),
+                            dims.ranks.count()));
   for (auto& kinds : activation_kinds_) kinds = {-1, -1};
   std::array<ValueId, 6> none{};
   none.fill(kNone);
@@ -200,12 +240,35 @@ ValueId StepValues::parameter(std::size_t index, State state) {
   value.dtype = dtype_of(dims_, state);
   value.at = {parameters_[index].layer, -1};
   const Home& home = home_of(homes_, index, state);
-  const auto count = static_cast<std::uint64_t>(parameters_[index].count());
+  const auto count = static_cast<std::uint64_t>(shard_elements(elements(index), homes_.ranks));
   EBBTIDE_CHECK(state == State::kSquareSum || home.size_bytes == count * dtype_bytes(value.dtype),
                 fmt::format("home of {} bytes for {} {} of {}", home.size_bytes, count,
                             name(value.dtype), parameters_[index].name));
   made = program_.add_value(value, home);
   return made;
+}
+
+ValueId StepValues::whole(std::size_t index, State state) {
+  const bool weight = state == State::kWeight;
+  Value value;
+  value.kind = named_kind("whole " + parameter_label(config_, index) + (weight ? "" : " gradient"),
+                          weight ? "gathered weights" : "gradient sums",
+                          weight ? std::optional(kWeightLimit) : std::nullopt);
+  value.dtype = dtype_of(dims_, state);
+  value.at = {parameters_[index].layer, -1};
+  value.size_bytes = static_cast<std::uint64_t>(dims_.ranks.count() *
+                                                shard_elements(elements(index), dims_.ranks)) *
+                     dtype_bytes(value.dtype);
+  return program_.add_value(value);
+}
+
+ValueId StepValues::staging(std::uint64_t size_bytes, std::int64_t chunk) {
+  Value value;
+  value.kind = named_kind("all-to-all staging", kWorkspace, {});
+  value.dtype = DType::kU8;
+  value.at = {-1, static_cast<std::int32_t>(chunk)};
+  value.size_bytes = size_bytes;
+  return program_.add_value(value);
 }
 
 ValueId StepValues::data(std::vector<ValueId>& made, const std::vector<Home>& homes,

@@ -10,19 +10,21 @@
 
 namespace ebbtide::model {
 
-// Shapes for a chunk of C tokens; t is the step's dtype. A leading D names a gradient.
+// Shapes for a chunk of C tokens; t is the step's dtype. A leading D names a gradient. Of many
+// ranks C are the tokens of the rank's slice, but C' those of the whole chunk and Q', G' the rank's
+// heads: that is how attention sees it.
 enum class Activation : std::uint8_t {
   kRopeTable,         // (C, D) fp32
   kLayerInput,        // (C, H) t; that of layer `layers` is the last layer's output
   kInputNorm,         // (C, H) t
   kRawQ,              // (C, Q D) t, before its head norm
   kRawK,              // (C, G D) t
-  kQ,                 // (C, Q D) t, rotated
-  kK,                 // (C, G D) t, rotated
-  kV,                 // (C, G D) t
-  kRunningAttention,  // (C, Q D) fp32, over the keys seen so far
+  kQ,                 // (C', Q' D) t, rotated
+  kK,                 // (C', G' D) t, rotated
+  kV,                 // (C', G' D) t
+  kRunningAttention,  // (C', Q' D) fp32, over the keys seen so far
   kAttention,         // (C, Q D) t
-  kLse,               // (C, Q) fp32
+  kLse,               // (C', Q') fp32
   kMid,               // (C, H) t, the residual between attention and MLP
   kPostNorm,          // (C, H) t
   kGate,              // (C, F) t
@@ -41,9 +43,9 @@ enum class Activation : std::uint8_t {
   kDMid,              // (C, H) t
   kDAttention,        // (C, Q D) t
   kDelta,             // (C, Q) fp32
-  kDQ,                // (C, Q D) fp32
-  kDK,                // (C, G D) fp32
-  kDV,                // (C, G D) fp32
+  kDQ,                // (C', Q' D) fp32
+  kDK,                // (C', G' D) fp32
+  kDV,                // (C', G' D) fp32
   kDRawQ,             // (C, Q D) t
   kDRawK,             // (C, G D) t
   kDRawV,             // (C, G D) t
@@ -51,8 +53,18 @@ enum class Activation : std::uint8_t {
   kDInputNormQk,      // (C, H) t, q's and k's part
   kDInputNorm,        // (C, H) t
   kDInput,            // (C, H) t
+  // Of many ranks alone: the other side of an all-to-all.
+  kSliceQ,          // (C, Q D) t
+  kSliceK,          // (C, G D) t
+  kSliceV,          // (C, G D) t
+  kHeadAttention,   // (C', Q' D) t
+  kHeadDAttention,  // (C', Q' D) t
+  kHeadDelta,       // (C', Q') fp32
+  kSliceDQ,         // (C, Q D) fp32
+  kSliceDK,         // (C, G D) fp32
+  kSliceDV,         // (C, G D) fp32
 };
-inline constexpr std::size_t kActivationCount = static_cast<std::size_t>(Activation::kDInput) + 1;
+inline constexpr std::size_t kActivationCount = static_cast<std::size_t>(Activation::kSliceDV) + 1;
 
 // Saved: held from forward to backward, and billed so.
 enum class Keeping : std::uint8_t { kTransient, kSaved };
@@ -69,8 +81,14 @@ class StepValues {
              const StepDims& dims, Reach saved_reach);
 
   ValueId make(Activation what, Keeping keeping, std::int64_t layer, std::int64_t chunk);
-  // The one value of a parameter's state; made when first asked for.
+  // The one value of a parameter's state; made when first asked for. Of many ranks, the rank's
+  // shard.
   ValueId parameter(std::size_t index, State state);
+  // A new value for a parameter's whole weight or gradient, padded to N shards.
+  ValueId whole(std::size_t index, State state);
+  // A new value for what an all-to-all sends and receives.
+  ValueId staging(std::uint64_t size_bytes, std::int64_t chunk);
+  std::int64_t elements(std::size_t parameter) const { return parameters_[parameter].count(); }
   ValueId tokens(std::int64_t chunk);
   ValueId targets(std::int64_t chunk);
   ValueId loss();

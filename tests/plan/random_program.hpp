@@ -1,6 +1,6 @@
 // Random programs by seed, for tests of planners and of the verifier: updates, fan-out, values
-// written over, homes in every tier (some of them other programs'), ops on the host and
-// collectives, sizes from a byte to many buckets, every reach and both ends of a stay.
+// written over, homes in every tier (some of them other programs'), ops on the host, collectives,
+// sizes from a byte to many buckets, every reach and both ends of a stay.
 #pragma once
 
 #include <cstdint>
