@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <optional>
 #include <string>
 
 #include "ebbtide/error.hpp"
@@ -9,6 +10,7 @@
 #include "src/cli/parse.hpp"
 #include "src/cli/plan_flags.hpp"
 #include "src/hardware/known_machines.hpp"
+#include "src/plan/compare.hpp"
 #include "src/plan/plan_json.hpp"
 #include "src/plan/plan_text.hpp"
 #include "src/plan/planned_run.hpp"
@@ -77,26 +79,32 @@ plan::PlannedRun plan_with_progress(const plan::Request& request) {
   return run;
 }
 
-void print_json(const plan::Request& request, const plan::PlannedRun& run) {
+std::optional<report::MemoryBill> bill_of(const plan::Request& request,
+                                          const plan::PlannedRun& run) {
+  if (!run.fits()) return std::nullopt;
+  return train::bill_of(*run.plans, request.options.transfer.offload_check);
+}
+
+void print_json(const plan::Request& request, const plan::PlannedRun& run,
+                const PlanExtras& extras) {
   plan::Json object = plan::to_json(request, run);
-  if (run.fits())
-    plan::add_to(object, plan::predict(run, request.options),
-                 train::bill_of(*run.plans, request.options.transfer.offload_check));
+  if (run.fits()) plan::add_to(object, plan::predict(run, request.options), *bill_of(request, run));
+  if (extras.compared == Compared::kStrategies) object["strategies"] = plan::strategies_json(run);
   fmt::print("{}\n", object.dump());
 }
 
-void print_text(const plan::Request& request, const plan::PlannedRun& run) {
+void print_text(const plan::Request& request, const plan::PlannedRun& run,
+                const PlanExtras& extras) {
+  const std::optional<report::MemoryBill> bill = bill_of(request, run);
   fmt::print("{}", plan::verdict_text(request, run));
-  if (run.fits()) {
-    const report::MemoryBill bill =
-        train::bill_of(*run.plans, request.options.transfer.offload_check);
+  if (bill)
     fmt::print("{}{}", plan::settings_text(run),
                plan::text(plan::predict(run, request.options), run));
-    fmt::print("{}{}", plan::text(run.target), report::text(bill, report::BillDetail::kKinds));
-  } else {
-    fmt::print("{}", plan::text(run.target));
-  }
+  fmt::print("{}", plan::text(run.target));
+  if (bill) fmt::print("{}", report::text(*bill, report::BillDetail::kKinds));
   fmt::print("{}", plan::candidates_text(run));
+  if (extras.compared == Compared::kStrategies)
+    fmt::print("{}", plan::compare_text(run, bill ? &*bill : nullptr));
 }
 
 }  // namespace
@@ -114,9 +122,9 @@ int plan_command(Arguments arguments) {
   const plan::Request request = request_of(options, extras);
   const plan::PlannedRun run = plan_with_progress(request);
   if (extras.output == Output::kJson)
-    print_json(request, run);
+    print_json(request, run, extras);
   else
-    print_text(request, run);
+    print_text(request, run, extras);
   return run.fits() ? kFits : kDoesNotFit;
 }
 

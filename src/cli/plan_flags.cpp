@@ -22,6 +22,8 @@ void add_machine(Flags& flags, PlanExtras& extras) {
 void add_outputs(Flags& flags, PlanExtras& extras) {
   flags.enable({"--json", "", "print one JSON object and nothing else", "off"}, extras.output,
                Output::kJson);
+  flags.enable({"--compare", "", "set the usual strategies' memory beside the plan's", "off"},
+               extras.compared, Compared::kStrategies);
 }
 
 // A run's outputs: whoever gives one of them waits for a file that no plan writes.

@@ -105,6 +105,23 @@ TEST_F(PlanCommand, SendsToDrivesWhatHasNoRoomAndTellsTheirLife) {
   EXPECT_GT(small["step_seconds"], roomy["step_seconds"]);
 }
 
+TEST_F(PlanCommand, SetsTheUsualStrategiesBesideItsOwnBill) {
+  const Outcome outcome = run(plan({"--compare"}));
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  for (const char* name :
+       {"data parallel", "ZeRO-1", "ZeRO-2", "ZeRO-3", "selective recompute", "full recompute",
+        "tensor parallel", "pipeline parallel", "layer-wise offload, two buffers", "Ebbtide"})
+    EXPECT_NE(outcome.out.find(name), std::string::npos) << name;
+  const json strategies = planned({"--compare"})["strategies"];
+  for (const json& strategy : strategies) {
+    double device = 0;
+    for (const json& amount : strategy["amounts"]) device += amount["device_bytes"].get<double>();
+    EXPECT_DOUBLE_EQ(device, strategy["device_bytes"]) << strategy["name"];
+    EXPECT_EQ(strategy["fits"], true) << "a small model on a large card";
+  }
+  EXPECT_FALSE(planned({}).contains("strategies"));
+}
+
 TEST_F(PlanCommand, PrintsTheSameTwice) {
   for (const Arguments& flags : {Arguments{}, Arguments{"--json"}}) {
     Arguments arguments = plan(tight());
