@@ -1,9 +1,11 @@
 // `ebbtide plan`: says what a run would come to, without running it.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "ebbtide/error.hpp"
 #include "src/cli/command.hpp"
@@ -11,6 +13,8 @@
 #include "src/cli/plan_flags.hpp"
 #include "src/hardware/known_machines.hpp"
 #include "src/plan/compare.hpp"
+#include "src/plan/explain.hpp"
+#include "src/plan/longest.hpp"
 #include "src/plan/plan_json.hpp"
 #include "src/plan/plan_text.hpp"
 #include "src/plan/planned_run.hpp"
@@ -68,6 +72,14 @@ class SearchLine {
   bool is_open_ = false;
 };
 
+plan::Longest longest_with_progress(const plan::Request& request) {
+  SearchLine line;
+  return plan::longest_sequence(request, [&line](std::int64_t tokens, bool fits) {
+    line.show(fmt::format("{} tokens {}", report::tokens_text(static_cast<double>(tokens)),
+                          fits ? "fit" : "do not fit"));
+  });
+}
+
 plan::PlannedRun plan_with_progress(const plan::Request& request) {
   SearchLine line;
   plan::PlannedRun run =
@@ -85,18 +97,30 @@ std::optional<report::MemoryBill> bill_of(const plan::Request& request,
   return train::bill_of(*run.plans, request.options.transfer.offload_check);
 }
 
-void print_json(const plan::Request& request, const plan::PlannedRun& run,
-                const PlanExtras& extras) {
+void print_json(const plan::Request& request, const plan::PlannedRun& run, const PlanExtras& extras,
+                const std::optional<plan::Longest>& longest) {
   plan::Json object = plan::to_json(request, run);
   if (run.fits()) plan::add_to(object, plan::predict(run, request.options), *bill_of(request, run));
   if (extras.compared == Compared::kStrategies) object["strategies"] = plan::strategies_json(run);
+  if (longest) {
+    object["max_seq_len"] = longest->tokens;
+    object["too_long_seq_len"] = longest->too_long;  // 0: longer was not tried
+  }
   fmt::print("{}\n", object.dump());
 }
 
-void print_text(const plan::Request& request, const plan::PlannedRun& run,
-                const PlanExtras& extras) {
+void print_text(const plan::Request& request, const plan::PlannedRun& run, const PlanExtras& extras,
+                const std::optional<plan::Longest>& longest) {
+  // First of all: a name that no value has is refused before anything is printed.
+  const std::string explanation =
+      run.fits() && !extras.explain.empty() ? plan::explain(run, extras.explain) : std::string();
+  if (longest) fmt::print("{}", plan::text(*longest));
   const std::optional<report::MemoryBill> bill = bill_of(request, run);
   fmt::print("{}", plan::verdict_text(request, run));
+  if (!explanation.empty()) {
+    fmt::print("{}", explanation);
+    return;
+  }
   if (bill)
     fmt::print("{}{}", plan::settings_text(run),
                plan::text(plan::predict(run, request.options), run));
@@ -119,12 +143,18 @@ int plan_command(Arguments arguments) {
   if (parse(app, arguments) == Parsed::kHelpShown) return kFits;
   check_together(options, extras);
 
-  const plan::Request request = request_of(options, extras);
-  const plan::PlannedRun run = plan_with_progress(request);
+  plan::Request request = request_of(options, extras);
+  std::optional<plan::Longest> longest;
+  if (extras.length == Length::kLongest) {
+    longest = longest_with_progress(request);
+    request = plan::with_length(std::move(request), std::max(longest->tokens, longest->granule));
+  }
+  const plan::PlannedRun run =
+      longest && longest->run ? *std::exchange(longest->run, {}) : plan_with_progress(request);
   if (extras.output == Output::kJson)
-    print_json(request, run, extras);
+    print_json(request, run, extras, longest);
   else
-    print_text(request, run, extras);
+    print_text(request, run, extras, longest);
   return run.fits() ? kFits : kDoesNotFit;
 }
 

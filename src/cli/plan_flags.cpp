@@ -24,6 +24,14 @@ void add_outputs(Flags& flags, PlanExtras& extras) {
                Output::kJson);
   flags.enable({"--compare", "", "set the usual strategies' memory beside the plan's", "off"},
                extras.compared, Compared::kStrategies);
+  flags.enable(
+      {"--max-seq-len", "", "find the longest sequence that fits, whatever --seq-len says", "off"},
+      extras.length, Length::kLongest);
+  flags.text({"--explain", "VALUE",
+              "say why values live where they do: a kind ('attention output'), one of them "
+              "('q (3, 17)': layer, chunk) or a parameter's name",
+              "nothing"},
+             extras.explain);
 }
 
 // A run's outputs: whoever gives one of them waits for a file that no plan writes.
@@ -54,8 +62,10 @@ void add_plan_flags(CLI::App& app, train::TrainOptions& options, PlanExtras& ext
       "at. With --hardware neither is --nvme-path. Exit status: 0 fits, 2 does not fit.");
 }
 
-void check_together(const train::TrainOptions& options, const PlanExtras& /*extras*/) {
+void check_together(const train::TrainOptions& options, const PlanExtras& extras) {
   check_run_together(options);
+  if (!extras.explain.empty() && extras.output == Output::kJson)
+    throw Error(Errc::kBadUsage, "--explain is for people: leave out --json");
 }
 
 }  // namespace ebbtide::cli

@@ -150,6 +150,60 @@ TEST_F(PlanCommand, SaysWhatWouldFitAndItDoes) {
   }
 }
 
+TEST_F(PlanCommand, FindsTheLongestSequenceThatFits) {
+  const Arguments budgets{"--device-memory", "16MiB", "--host-memory", "4MiB",
+                          "--nvme-memory",   "0"};
+  Arguments arguments = budgets;
+  arguments.push_back("--max-seq-len");
+  const json object = planned(arguments);
+  const std::int64_t longest = object["max_seq_len"];
+  const std::int64_t too_long = object["too_long_seq_len"];
+  EXPECT_EQ(object["seq_len"], longest);
+  EXPECT_EQ(longest % 64, 0);
+  EXPECT_GT(too_long, longest);
+  EXPECT_LE(too_long - longest, std::max<std::int64_t>(64, longest / 32));
+  EXPECT_EQ(run(set(plan(budgets), "--seq-len", std::to_string(longest))).status, 0);
+  EXPECT_EQ(run(set(plan(budgets), "--seq-len", std::to_string(too_long))).status, 2);
+
+  const Outcome none = run(plan({"--host-memory", "4KiB", "--nvme-memory", "0", "--max-seq-len"}));
+  EXPECT_EQ(none.status, 2);
+  EXPECT_TRUE(none.out.starts_with("not even a sequence of 64 tokens fits")) << none.out;
+}
+
+TEST_F(PlanCommand, ExplainsWhereValuesOfAKindLive) {
+  Arguments arguments = plan(tight());
+  arguments.insert(arguments.end(), {"--explain", "Attention Output"});
+  const Outcome outcome = run(arguments);
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  // 2 layers of 8 chunks
+  EXPECT_NE(outcome.out.find("16 attention output (saved activations)"), std::string::npos)
+      << outcome.out;
+  EXPECT_NE(outcome.out.find("go to NVMe"), std::string::npos) << outcome.out;
+}
+
+TEST_F(PlanCommand, TellsAllThatHappensToOneValue) {
+  Arguments arguments = plan(tight());
+  arguments.insert(arguments.end(), {"--explain", "layer input (1, 0)"});
+  const Outcome outcome = run(arguments);
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  std::size_t at = 0;
+  for (const char* event : {"made by ", "device to host", "host to device", "read by "}) {
+    at = outcome.out.find(event, at);
+    ASSERT_NE(at, std::string::npos) << event << " in " << outcome.out;
+  }
+  EXPECT_NE(run(plan({"--explain", "model.layers.1.mlp.up_proj.weight"})).out.find("up weight (1)"),
+            std::string::npos);
+}
+
+TEST_F(PlanCommand, RefusesToExplainWhatThereIsNot) {
+  expect_refused(plan({"--explain", "atention output"}), {"did you mean", "'attention output'"});
+  expect_refused(plan({"--explain", "zzzzzzzz"}), {"there are", "'attention output'", "'q'"});
+  expect_refused(plan({"--explain", "q (2)"}), {"layers go from 0 to 1, chunks from 0 to 7"});
+  for (const char* place : {"q (", "q (1,", "q (1, 2, 3)", "q (one)", "q (1) x"})
+    expect_refused(plan({"--explain", place}), {place, "(layer, chunk)"});
+  expect_refused(plan({"--explain", "q", "--json"}), {"--explain", "--json"});
+}
+
 TEST_F(PlanCommand, PlansBudgetsThatThisMachineDoesNotHave) {
   Arguments arguments = plan({"--device-memory", "512GiB", "--host-memory", "4096GiB"});
   arguments.erase(std::find(arguments.begin(), arguments.end(), "--hardware"),
