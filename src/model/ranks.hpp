@@ -22,6 +22,14 @@ struct RankShape {
   bool operator==(const RankShape&) const = default;
 };
 
+// As many ranks a sequence as divide `count` and have a query head each; the others take sequences
+// of their own.
+constexpr RankShape deal_ranks(std::int64_t count, std::int64_t heads) {
+  std::int64_t sequence_parallel = std::min(count, heads);
+  while (count % sequence_parallel != 0) --sequence_parallel;
+  return {.sequence_parallel = sequence_parallel, .data_parallel = count / sequence_parallel};
+}
+
 struct Share {
   std::int64_t begin = 0;
   std::int64_t count = 0;

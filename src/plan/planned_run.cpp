@@ -54,17 +54,12 @@ std::vector<SimulatedProgram> simulate_step(train::StepPlans& plans,
   return step;
 }
 
-void require_one_rank(std::uint64_t ranks) {
-  if (ranks == 1) return;
-  throw Error(
-      Errc::kNotBuilt,
-      fmt::format("--ranks {} is not available in this version, which plans one rank", ranks));
-}
-
 }  // namespace
 
 model::StepShape shape_of(const Request& request, const model::ModelConfig& config) {
-  return train::resolve_shape(config, request.options);
+  return train::resolve_shape(
+      config, request.options,
+      model::deal_ranks(static_cast<std::int64_t>(request.ranks), config.heads));
 }
 
 PlannedRun plan_run(const Request& request, const train::OnTried& on_tried) {
@@ -74,7 +69,6 @@ PlannedRun plan_run(const Request& request, const train::OnTried& on_tried) {
   run.shape = shape_of(request, run.config);
   run.target =
       request.machine ? target_of(*request.machine, options, request.ranks) : this_machine(options);
-  require_one_rank(request.ranks);
   const auto keep = [&](const train::Tried& tried) {
     run.tried.push_back(tried);
     if (on_tried) on_tried(tried);

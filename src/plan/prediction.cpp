@@ -63,11 +63,11 @@ Prediction predict(const PlannedRun& run, const train::TrainOptions& options) {
   EBBTIDE_CHECK(run.fits(), run.why_not);
   Prediction prediction;
   for (const SimulatedProgram& program : run.step) add_program(program, prediction);
-  const std::int64_t sequences = options.run.micro_steps();
+  const std::int64_t sequences = options.run.micro_steps() * run.shape.ranks.data_parallel;
   prediction.tokens = sequences * options.run.seq_len;
   prediction.model_flops =
       static_cast<double>(sequences) * model_flops(run.config, options.run.seq_len);
-  prediction.peak_flops_per_s = run.target.flops_per_s;
+  prediction.peak_flops_per_s = static_cast<double>(run.target.ranks) * run.target.flops_per_s;
   prediction.drives = drive_life(prediction, run.target.rates.nvme_endurance_bytes);
   return prediction;
 }

@@ -22,11 +22,12 @@ bool is_automatic(const PlanningOptions& options) {
 
 }  // namespace
 
-model::StepShape resolve_shape(const model::ModelConfig& config, const TrainOptions& options) {
+model::StepShape resolve_shape(const model::ModelConfig& config, const TrainOptions& options,
+                               const model::RankShape& ranks) {
   const RunShape& run = options.run;
-  model::StepShape shape{.seq_len = run.seq_len, .dtype = run.dtype};
+  model::StepShape shape{.seq_len = run.seq_len, .dtype = run.dtype, .ranks = ranks};
   const std::int64_t asked = options.planning.chunk_tokens.value_or(
-      model::auto_chunk_tokens(config, run.seq_len, run.dtype));
+      model::auto_chunk_tokens(config, run.seq_len, run.dtype, ranks));
   shape.chunk_tokens = std::min(asked, run.seq_len);
   shape.attention_group =
       options.planning.attention_group.value_or(model::auto_attention_group(config, shape));

@@ -15,8 +15,9 @@ namespace ebbtide::train {
 // A limit on resident bytes that was not given.
 inline constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
 
-// Chunk and group as asked, or as pure functions of model, length and dtype.
-model::StepShape resolve_shape(const model::ModelConfig& config, const TrainOptions& options);
+// Chunk and group as asked, or as pure functions of model, length, dtype and ranks.
+model::StepShape resolve_shape(const model::ModelConfig& config, const TrainOptions& options,
+                               const model::RankShape& ranks = {});
 
 // Policies in the order in which they are tried: as given, or keep what fits, then offload, then
 // recompute more and more.
