@@ -197,9 +197,7 @@ class Program {
   const Kernel& kernel(KernelId id) const { return kernels_[id]; }
   Place place(OpId id) const { return kernels_[ops_[id].kernel].place; }
   // Where the op's operands are while it runs.
-  Tier operand_tier(OpId id) const {
-    return ebbtide::operand_tier(place(id));
-  }
+  Tier operand_tier(OpId id) const { return ebbtide::operand_tier(place(id)); }
   std::span<const Use> uses(OpId id) const {
     return {uses_.data() + ops_[id].uses_begin, ops_[id].use_count};
   }
