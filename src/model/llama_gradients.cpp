@@ -31,7 +31,13 @@ Use Gradients::sum(std::size_t parameter) {
 }
 
 void Gradients::complete(std::span<const std::size_t> parameters) {
+  if (!step_.dims.ranks.many()) return add_squares(parameters);
   reduce(parameters);
+  add_squares(on_their_way_);
+  on_their_way_.assign(parameters.begin(), parameters.end());
+}
+
+void Gradients::add_squares(std::span<const std::size_t> parameters) {
   if (norms_ == NormPartials::kNone) return;
   for (const std::size_t p : parameters)
     step_.ops.sum_of_squares(read(step_.values.parameter(p, State::kGradient)),
@@ -39,12 +45,11 @@ void Gradients::complete(std::span<const std::size_t> parameters) {
 }
 
 void Gradients::pause(std::size_t parameter) {
-  reduce({&parameter, 1});
+  if (step_.dims.ranks.many()) reduce({&parameter, 1});
 }
 
 // Those of one call have all been reduced before or none has.
 void Gradients::reduce(std::span<const std::size_t> parameters) {
-  if (!step_.dims.ranks.many()) return;
   std::vector<Reduced> reduced;
   const ShardStart start = shard_started_[parameters[0]] ? ShardStart::kAdd : ShardStart::kZero;
   for (const std::size_t p : parameters) {
@@ -58,6 +63,7 @@ void Gradients::reduce(std::span<const std::size_t> parameters) {
 
 void Gradients::finish() {
   if (!step_.dims.ranks.many() || norms_ == NormPartials::kNone) return;
+  add_squares(on_their_way_);
   std::vector<ValueId> sums;
   for (std::size_t p = 0; p < started_.size(); ++p)
     sums.push_back(step_.values.parameter(p, State::kSquareSum));

@@ -24,7 +24,8 @@ class Gradients {
   Product product(std::size_t parameter);
   // For a kernel that always adds; zeroes the sum before the first contribution.
   Use sum(std::size_t parameter);
-  // No contribution follows. Makes the sums of squares if this micro-step does.
+  // No contribution follows. Makes the sums of squares if this micro-step does; of many ranks only
+  // at the next call, since the shards are still on their way.
   void complete(std::span<const std::size_t> parameters);
   // The next contribution is far away: of many ranks, the whole sum need not wait for it.
   void pause(std::size_t parameter);
@@ -34,12 +35,14 @@ class Gradients {
  private:
   ValueId sum_of(std::size_t parameter);
   void reduce(std::span<const std::size_t> parameters);
+  void add_squares(std::span<const std::size_t> parameters);
 
   Step& step_;
   NormPartials norms_;
   std::vector<bool> started_;                  // by parameter: the sum has content
   std::vector<bool> shard_started_;            // of many ranks
   std::vector<std::optional<ValueId>> whole_;  // of many ranks: the sum, where it has begun
+  std::vector<std::size_t> on_their_way_;      // complete, but without sum of squares
 };
 
 }  // namespace ebbtide::model

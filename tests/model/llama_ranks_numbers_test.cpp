@@ -6,15 +6,12 @@
 #include <string>
 
 #include "tests/model/llama_run.hpp"
-#include "tests/model/rank_world.hpp"
+#include "tests/model/rank_part.hpp"
 
 namespace ebbtide::testing {
 namespace {
 
 using model::RankShape;
-using model::Share;
-
-constexpr std::int64_t kSequences = 2;
 
 struct Setting {
   const char* name;
@@ -55,6 +52,12 @@ model::ActivationPolicy policy_of(const Setting& setting) {
   return {model::ActivationMode::kAuto, setting.saved_fraction, Reach::kAny};
 }
 
+RankSetting setting_of(const Setting& setting) {
+  return {config_of(setting),
+          shape_of(setting, {setting.sequence_parallel, setting.data_parallel, 0}),
+          policy_of(setting)};
+}
+
 model::OptimizerScalars scalars() {
   model::OptimizerScalars made;
   made.target_count = 60;
@@ -68,9 +71,9 @@ model::OptimizerScalars scalars() {
 class AlonePart {
  public:
   explicit AlonePart(const Setting& setting) : run_(config_of(setting), shape_of(setting, {})) {
-    run_.set_weights(random_weights(run_.config(), 3));
+    run_.set_weights(random_weights(run_.config(), kRankWeightsSeed));
     for (std::int64_t s = 0; s < setting.data_parallel; ++s) {
-      run_.set_data(random_data(37, 41, static_cast<std::uint32_t>(s)));
+      run_.set_data(data_of_sequence(setting_of(setting), s));
       run_.micro_step(policy_of(setting),
                       s == 0 ? model::GradientStart::kZero : model::GradientStart::kAdd);
       loss += run_.loss();
@@ -90,95 +93,12 @@ class AlonePart {
   LlamaRun run_;
 };
 
-// One of many ranks: homes with its shards and slices.
-class RankPart {
- public:
-  RankPart(const Setting& setting, std::int64_t rank)
-      : setting_(setting),
-        config_(config_of(setting)),
-        shape_(shape_of(setting, {setting.sequence_parallel, setting.data_parallel, rank})),
-        kernels_(kernels::make_cpu_kernels({1})),
-        layout_(model::lay_out_homes(config_, shape_, {})),
-        homes_(layout_.layout) {
-    set_weights();
-    const std::int64_t sequence = rank / setting.sequence_parallel;
-    set_data(random_data(37, 41, static_cast<std::uint32_t>(sequence)));
-  }
-
-  void step(const OpFunction& comm) {
-    backward(comm, model::GradientStart::kZero);
-    const model::OptimizerScalars values = scalars();
-    std::memcpy(homes_.at(layout_.scalars).data(), &values, sizeof values);
-    run_resident(model::optimizer_program(config_, layout_, shape_.dtype, kernels_), homes_);
-  }
-  void two_micro_steps(const OpFunction& comm) {
-    backward(comm, model::GradientStart::kZero);
-    backward(comm, model::GradientStart::kAdd);
-  }
-  void evaluate(const OpFunction& comm) {
-    run_resident(model::evaluation_program(config_, layout_, shape_, kernels_, comm), homes_);
-  }
-
-  double loss() { return homes_.as<double>(layout_.loss)[0]; }
-  double norm() { return homes_.as<double>(layout_.gradient_norm)[0]; }
-  std::span<float> gradient(std::size_t p) {
-    return homes_.as<float>(layout_.parameters[p].gradient);
-  }
-  std::span<float> master(std::size_t p) { return homes_.as<float>(layout_.parameters[p].master); }
-  std::size_t parameter_count() const { return layout_.parameters.size(); }
-
- private:
-  void backward(const OpFunction& comm, model::GradientStart start) {
-    model::MicroStep micro;
-    micro.shape = shape_;
-    micro.activations = policy_of(setting_);
-    micro.gradients = start;
-    run_resident(model::forward_backward_program(config_, layout_, micro, kernels_, comm), homes_);
-  }
-  void set_weights() {
-    const std::vector<Doubles> weights = random_weights(config_, 3);
-    for (std::size_t p = 0; p < weights.size(); ++p) {
-      const model::ParameterHomes& to = layout_.parameters[p];
-      for (const Home& home : {to.master, to.m, to.v})
-        std::ranges::fill(homes_.as<float>(home), 0.0F);
-      const std::span<float> shard = homes_.as<float>(to.master);
-      const std::size_t begin = static_cast<std::size_t>(shape_.ranks.rank) * shard.size();
-      for (std::size_t i = 0; i < shard.size() && begin + i < weights[p].size(); ++i)
-        shard[i] = static_cast<float>(weights[p][begin + i]);
-      if (shape_.dtype != DType::kBf16) continue;
-      std::ranges::transform(shard, homes_.as<std::uint16_t>(to.weight).begin(), round_to_bf16);
-    }
-  }
-  void set_data(const TrainingData& data) {
-    for (std::int64_t c = 0; c < shape_.chunks(); ++c) {
-      const std::int64_t rows = std::min<std::int64_t>(10, 37 - c * 10);
-      const Share slice =
-          model::share(rows, shape_.ranks.sequence_parallel, shape_.ranks.sequence_rank());
-      const auto from = static_cast<std::size_t>(c * 10 + slice.begin);
-      const auto count = static_cast<std::size_t>(slice.count);
-      const auto chunk = static_cast<std::size_t>(c);
-      ASSERT_EQ(homes_.as<std::uint32_t>(layout_.tokens[chunk]).size(), count);
-      std::copy_n(data.tokens.begin() + static_cast<std::ptrdiff_t>(from), count,
-                  homes_.as<std::uint32_t>(layout_.tokens[chunk]).begin());
-      std::copy_n(data.targets.begin() + static_cast<std::ptrdiff_t>(from), count,
-                  homes_.as<std::uint32_t>(layout_.targets[chunk]).begin());
-    }
-  }
-
-  Setting setting_;
-  model::ModelConfig config_;
-  model::StepShape shape_;
-  model::SharedKernels kernels_;
-  model::ModelHomes layout_;
-  ResidentHomes homes_;
-};
-
 class Together {
  public:
   explicit Together(const Setting& setting)
       : world(setting.sequence_parallel * setting.data_parallel) {
     for (std::int64_t r = 0; r < setting.sequence_parallel * setting.data_parallel; ++r)
-      ranks.push_back(std::make_unique<RankPart>(setting, r));
+      ranks.push_back(std::make_unique<RankPart>(setting_of(setting), r));
   }
   void run(void (RankPart::*what)(const OpFunction&)) {
     world.run([&](std::int64_t r) { (part(r).*what)(world.collectives_of(r)); });
@@ -209,7 +129,8 @@ TEST_P(LlamaOfRanks, GivesTheNumbersOfOne) {
   Together together(GetParam());
   const bool fp32 = GetParam().dtype == DType::kF32;
   const double tolerance = fp32 ? 2e-5 : 2e-2;
-  together.run(&RankPart::step);
+  together.run(&RankPart::backward);
+  for (const auto& rank : together.ranks) rank->optimize(scalars());
   for (const auto& rank : together.ranks) {
     EXPECT_NEAR(rank->loss() / alone.loss, 1, fp32 ? 1e-6 : 1e-3);
     EXPECT_NEAR(rank->norm() / alone.norm, 1, fp32 ? 1e-5 : 1e-2);

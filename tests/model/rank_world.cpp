@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <exception>
+#include <stdexcept>
 #include <thread>
 
 namespace ebbtide::testing {
@@ -103,11 +104,16 @@ OpFunction RankWorld::collectives_of(std::int64_t rank) {
   return [this, rank](const OpContext& context) { meet(rank, context); };
 }
 
+void RankWorld::wait_for_all() {
+  barrier_.arrive_and_wait();
+  if (failed_) throw std::runtime_error("another rank has failed");
+}
+
 void RankWorld::meet(std::int64_t rank, const OpContext& context) {
   const CollectiveArgs args = model::unpack(context.args);
   operands_[static_cast<std::size_t>(rank)].assign(context.operands.begin(),
                                                    context.operands.end());
-  barrier_.arrive_and_wait();
+  wait_for_all();
   const Meeting meeting{*this, args, context.operands};
   std::vector<std::vector<double>> sums;
   switch (args.collective.kind) {
@@ -128,7 +134,7 @@ void RankWorld::meet(std::int64_t rank, const OpContext& context) {
         sums.push_back(meeting.all_reduced<double>(t));
       break;
   }
-  barrier_.arrive_and_wait();
+  wait_for_all();
   for (std::size_t t = 0; t < sums.size(); ++t)
     std::memcpy(context.operands[t], sums[t].data(), sums[t].size() * sizeof(double));
 }
@@ -142,6 +148,7 @@ void RankWorld::run(const std::function<void(std::int64_t)>& run) {
         run(static_cast<std::int64_t>(r));
       } catch (...) {
         failures[r] = std::current_exception();
+        failed_ = true;
         barrier_.arrive_and_drop();
       }
     });

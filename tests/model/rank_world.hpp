@@ -4,6 +4,7 @@
 // Every rank runs a program with the same collectives in the same order.
 #pragma once
 
+#include <atomic>
 #include <barrier>
 #include <functional>
 #include <span>
@@ -28,12 +29,15 @@ class RankWorld {
   // A collective as one of its ranks sees it.
   struct Meeting;
   void meet(std::int64_t rank, const OpContext& context);
+  // Throws where another rank has failed.
+  void wait_for_all();
   std::byte* operand(std::int64_t rank, std::size_t i) const {
     return operands_[static_cast<std::size_t>(rank)][i];
   }
 
   std::vector<std::vector<std::byte*>> operands_;  // by rank
   std::barrier<> barrier_;
+  std::atomic<bool> failed_ = false;
 };
 
 }  // namespace ebbtide::testing

@@ -38,7 +38,7 @@ struct Block {
   StepId last_step = 0;      // last step that used it
   double last_use_s = 0;     // start of that step
   double next_use_s = 0;     // start of the step that uses the tenant next
-  double available_s = 0;    // when the last store from here is expected to be done
+  double available_s = 0;    // when the last store from here, or collective, should be done
   float lose_s = 0;          // lane seconds to send the tenant down and bring it back
   StepId pinned_at = kNone;  // the step that needs the tenant now
   bool was_used = false;     // false: nobody ever touched it, last_step means nothing

@@ -67,7 +67,7 @@ class Decisions {
         op_start_s_(op_starts(program, hardware)),
         prefetch_(program, op_start_s_, options, longest_load_s(program, hardware)) {
     const double ahead_s = prefetch_.seconds();
-    device_steps_ = device_steps(program, op_start_s_, prefetch_);
+    device_steps_ = device_steps(program, hardware, op_start_s_, prefetch_);
     device_.emplace(graph_, Tier::kDevice, device_steps_, budgets.device_bytes,
                     device_rates(hardware, ahead_s), options);
     device_->run();

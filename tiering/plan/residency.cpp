@@ -160,6 +160,7 @@ void Residency::touch(StepId step, std::uint32_t use) {
   block.last_step = step;
   block.last_use_s = steps_.start_s[step];
   block.was_used = block.has_content = true;
+  block.available_s = std::max(block.available_s, steps_.end_s[step]);
   addresses_[use] = block.begin;
   if (!graph_.is_op(node)) graph_.transfer(node).lower_address = block.begin;
   if (by.writes()) {

@@ -46,8 +46,8 @@ OpId PrefetchDistance::issue_op(OpId op, std::uint32_t hops) const {
                            op_start_s_.begin());
 }
 
-TierSteps device_steps(const Program& program, const std::vector<double>& op_start_s,
-                       const PrefetchDistance& prefetch) {
+TierSteps device_steps(const Program& program, const HardwareModel& hardware,
+                       const std::vector<double>& op_start_s, const PrefetchDistance& prefetch) {
   TierSteps steps;
   const std::size_t count = program.op_count();
   steps.node.resize(count);
@@ -61,6 +61,8 @@ TierSteps device_steps(const Program& program, const std::vector<double>& op_sta
     steps.use_begin.push_back(static_cast<std::uint32_t>(steps.uses.size()));
     steps.op.push_back(op);
     steps.start_s.push_back(op_start_s[op]);
+    const bool comm = program.place(op) == Place::kComm;
+    steps.end_s.push_back(comm ? op_start_s[op] + hardware.op_seconds(program, op) : 0);
     steps.pin_from.push_back(prefetch.issue_op(op, 1));
     steps.issue_op.push_back(steps.pin_from.back());
     steps.below.push_back(program.operand_tier(op) != Tier::kDevice);
@@ -128,6 +130,7 @@ TierSteps lower_steps(const Graph& graph, Tier tier, const TierSteps& upper,
     steps.use_begin.push_back(static_cast<std::uint32_t>(steps.uses.size()));
     steps.op.push_back(op_at(placed.position));
     steps.start_s.push_back(op_start_s[steps.op.back()]);
+    steps.end_s.push_back(0);
     steps.below.push_back(0);
   }
   for (StepId step = 0; step < steps.size(); ++step) {

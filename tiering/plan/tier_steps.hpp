@@ -19,6 +19,7 @@ struct TierSteps {
   std::vector<Use> uses;
   std::vector<OpId> op;          // ops [0, op[i]) come before step i; what step i belongs after
   std::vector<double> start_s;   // by op_start of op[i]
+  std::vector<double> end_s;     // of a collective, beside which others go on; 0 for others
   std::vector<OpId> issue_op;    // ops before this one are done when its loads begin
   std::vector<StepId> pin_from;  // steps [pin_from[i], i) may still run when step i's loads begin
   std::vector<std::uint8_t> below;  // 1: the step acts in the next tier down
@@ -49,8 +50,8 @@ class PrefetchDistance {
   double seconds_;
 };
 
-TierSteps device_steps(const Program& program, const std::vector<double>& op_start_s,
-                       const PrefetchDistance& prefetch);
+TierSteps device_steps(const Program& program, const HardwareModel& hardware,
+                       const std::vector<double>& op_start_s, const PrefetchDistance& prefetch);
 // Steps of `tier` (host or NVMe): the transfers that `graph` holds between it and the tier above,
 // merged with the host's ops where tier is the host arena. `upper` are the steps above.
 TierSteps lower_steps(const Graph& graph, Tier tier, const TierSteps& upper,
