@@ -45,16 +45,20 @@ std::string lane_line(Lane lane, const Prediction& prediction, const HardwareMod
   return line + "\n";
 }
 
+// Drives are rated in powers of 1000.
+std::string terabytes_text(double bytes) {
+  return fmt::format("{:.3g} TB", bytes / 1e12);
+}
+
 std::string drives_text(const Prediction& prediction) {
   const std::uint64_t written = prediction.lanes[index(Lane::kNvmeWrite)].bytes;
   if (written == 0) return "drives: nothing is written\n";
   const DriveLife& life = prediction.drives;
   std::string text = fmt::format("drives: {} written a step, {} a day", bytes_text(written),
-                                 bytes_text(static_cast<std::uint64_t>(life.bytes_a_day)));
+                                 terabytes_text(life.bytes_a_day));
   if (!life.days) return text + "; what they are rated for is not known\n";
-  return text + fmt::format("; they are rated for {}, which lasts {:.0f} days\n",
-                            bytes_text(static_cast<std::uint64_t>(life.endurance_bytes)),
-                            *life.days);
+  return text + fmt::format("; they are rated for {:.0f} TB, which lasts {:.0f} days\n",
+                            life.endurance_bytes / 1e12, *life.days);
 }
 
 std::string placement_text(const model::StatePlacement& placement) {

@@ -125,7 +125,10 @@ WantedValue wanted_value(const PlannedRun& run, const std::string& what) {
 }
 
 void refuse_place(const PlannedRun& run, const WantedValue& wanted) {
-  refuse(fmt::format("{} ({})", wanted.kind, fmt::join(wanted.at, ", ")),
+  std::string place;
+  for (const std::int32_t number : wanted.at)
+    place += fmt::format("{}{}", place.empty() ? "" : ", ", number);
+  refuse(fmt::format("{} ({})", wanted.kind, place),
          fmt::format("there is none; layers go from 0 to {}, chunks from 0 to {}",
                      run.config.layers - 1, run.shape.chunks() - 1));
 }
