@@ -151,8 +151,7 @@ TEST_F(PlanCommand, SaysWhatWouldFitAndItDoes) {
 }
 
 TEST_F(PlanCommand, FindsTheLongestSequenceThatFits) {
-  const Arguments budgets{"--device-memory", "16MiB", "--host-memory", "4MiB",
-                          "--nvme-memory",   "0"};
+  const Arguments budgets{"--device-memory", "2MiB", "--host-memory", "2MiB", "--nvme-memory", "0"};
   Arguments arguments = budgets;
   arguments.push_back("--max-seq-len");
   const json object = planned(arguments);
