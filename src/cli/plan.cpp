@@ -12,6 +12,7 @@
 #include "src/cli/parse.hpp"
 #include "src/cli/plan_flags.hpp"
 #include "src/hardware/known_machines.hpp"
+#include "src/model/policy.hpp"
 #include "src/plan/compare.hpp"
 #include "src/plan/explain.hpp"
 #include "src/plan/longest.hpp"
@@ -52,7 +53,7 @@ class SearchLine {
   void tried(const train::Tried& tried) {
     ++count_;
     show(fmt::format(
-        "tried {} settings; {} {}", count_, plan::policy_text(tried.candidate.activations),
+        "tried {} settings; {} {}", count_, model::describe(tried.candidate.activations),
         tried.fits ? report::seconds_text(tried.step_seconds) : std::string("does not fit")));
   }
   void show(const std::string& line) {

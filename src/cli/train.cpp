@@ -17,6 +17,7 @@
 #include "src/cli/train_flags.hpp"
 #include "src/hardware/known_machines.hpp"
 #include "src/hardware/rank_view.hpp"
+#include "src/model/policy.hpp"
 #include "src/report/progress.hpp"
 #include "src/report/step_log.hpp"
 #include "src/report/units.hpp"
@@ -29,32 +30,17 @@ using report::bytes_text;
 using report::print_text;
 using report::seconds_text;
 
-std::string_view name(model::ActivationMode mode) {
-  switch (mode) {
-    case model::ActivationMode::kAuto:
-      return "kept where they fit, else offloaded";
-    case model::ActivationMode::kKeep:
-      return "kept";
-    case model::ActivationMode::kOffload:
-      return "offloaded";
-    case model::ActivationMode::kRecompute:
-      return "recomputed";
-  }
-  return "";
-}
-
 std::string facts_text(const train::RunFacts& facts) {
   const model::StepShape& shape = facts.shape;
   return fmt::format(
       "model {}: {} parameters, {}, {} threads\n"
       "weights: {}\n"
       "sequence of {} tokens in {} chunks of {}, {} query chunks a pass over the keys\n"
-      "weights on {}, gradients on {}, optimizer state on {}; activations {}, {:.0f} % saved\n",
+      "weights on {}, gradients on {}, optimizer state on {}; activations {}\n",
       facts.model, facts.parameters, ebbtide::name(shape.dtype), facts.threads, facts.weights,
       shape.seq_len, shape.chunks(), shape.chunk_tokens, shape.attention_group,
       ebbtide::name(facts.placement.parameters), ebbtide::name(facts.placement.gradients),
-      ebbtide::name(facts.placement.optimizer), name(facts.activations.mode),
-      100 * facts.activations.saved_fraction);
+      ebbtide::name(facts.placement.optimizer), model::describe(facts.activations));
 }
 
 std::string summary_text(const train::RunSummary& summary) {

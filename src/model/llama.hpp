@@ -57,11 +57,31 @@ struct StepShape {
 
 enum class ActivationMode : std::uint8_t { kAuto, kKeep, kOffload, kRecompute };
 
+// What may be recomputed of a layer, by what that costs: norm outputs one pass over memory, heads
+// (q, k, v) and MLP (mid-layer residual, gate, up) products.
+enum class SavedPart : std::uint8_t { kNorms, kHeads, kMlp };
+
+// Fraction of chunks for which each part is saved; for the others it is recomputed.
+struct SavedFraction {
+  double norms = 1;
+  double heads = 1;
+  double mlp = 1;
+
+  constexpr SavedFraction(double norms_, double heads_, double mlp_)
+      : norms(norms_), heads(heads_), mlp(mlp_) {}
+  // NOLINTNEXTLINE(google-explicit-constructor): a fraction of everything
+  constexpr SavedFraction(double all) : SavedFraction(all, all, all) {}
+  constexpr double of(SavedPart part) const {
+    return part == SavedPart::kNorms ? norms : part == SavedPart::kHeads ? heads : mlp;
+  }
+  constexpr bool even() const { return norms == heads && heads == mlp; }
+  bool operator==(const SavedFraction&) const = default;
+};
+
 struct ActivationPolicy {
   ActivationMode mode = ActivationMode::kAuto;
-  // Fraction of chunks whose norm outputs, q, k, v, mid-layer residual, gate and up are saved; the
-  // others are recomputed. Layer input, attention output and lse are always saved.
-  double saved_fraction = 1.0;
+  // Layer input, attention output and lse are always saved.
+  SavedFraction saved_fraction = 1.0;
   Reach reach = Reach::kAny;  // how far saved activations go
 
   bool operator==(const ActivationPolicy&) const = default;

@@ -98,7 +98,8 @@ void Backward::exchange_to_heads(std::int64_t l, std::int64_t c) {
   std::vector<Exchanged> tensors{
       {at.d_attention, d_attention, HeadKind::kQuery, step_.dims.head_dim},
       {at.delta, delta, HeadKind::kQuery, 1}};
-  if (!step_.rule.saves(c)) add_head_tensors(step_, l, c, kQueries, Keeping::kTransient, tensors);
+  if (!saves(SavedPart::kHeads, c))
+    add_head_tensors(step_, l, c, kQueries, Keeping::kTransient, tensors);
   exchange(step_, CollectiveKind::kTokensToHeads, c, tensors);
   at.d_attention = d_attention;
   at.delta = delta;
@@ -122,11 +123,11 @@ void Backward::exchange_back(std::int64_t l, std::int64_t c) {
 // descending pass.
 void Backward::make_keys(std::int64_t l) {
   for (std::int64_t c = 0; c < step_.dims.chunks(); ++c) {
-    if (step_.rule.saves(c)) continue;
+    if (saves(SavedPart::kHeads, c)) continue;
     step_.program.begin_chunk_step();
-    make_input_norm(step_, l, c, Keeping::kTransient);
+    recompute_input_norm(l, c);
     make_k(step_, l, c, Keeping::kTransient);
-    make_v(step_, l, c, Keeping::kTransient);
+    make_v(step_, l, c, Keeping::kTransient, After::kStay);
     if (!step_.exchanges()) continue;
     std::vector<Exchanged> keys;
     add_head_tensors(step_, l, c, kKeysAndValues, Keeping::kTransient, keys);
@@ -160,7 +161,7 @@ void Backward::pair(std::int64_t l, std::int64_t c, std::int64_t j) {
 
 void Backward::after_attention(std::int64_t l, std::int64_t c) {
   step_.program.begin_chunk_step();
-  if (!step_.rule.saves(c)) make_input_norm(step_, l, c, Keeping::kTransient);
+  recompute_input_norm(l, c);
   const ValueId dy = back_through_projections(l, c);
   back_through_input_norm(l, c, dy);
   if (l == 0) embedding(c);

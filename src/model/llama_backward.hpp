@@ -47,7 +47,9 @@ class Backward {
   void exchange_to_heads(std::int64_t l, std::int64_t c);
   void exchange_back(std::int64_t l, std::int64_t c);
 
+  bool saves(SavedPart part, std::int64_t c) const { return step_.rule.saves(part, c); }
   void recompute_mlp_inputs(std::int64_t l, std::int64_t c);
+  void recompute_input_norm(std::int64_t l, std::int64_t c);
   ValueId back_through_swiglu(std::int64_t l, std::int64_t c);  // gives the post-norm's gradient
   ValueId back_through_gelu(std::int64_t l, std::int64_t c);
   void back_through_post_norm(std::int64_t l, std::int64_t c, ValueId dy);

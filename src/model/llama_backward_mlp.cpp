@@ -10,18 +10,22 @@ void Backward::before_attention(std::int64_t l, std::int64_t c) {
       step_.mlp == Mlp::kSwiglu ? back_through_swiglu(l, c) : back_through_gelu(l, c);
   back_through_post_norm(l, c, dy);
   back_through_output_projection(l, c);
-  if (!step_.rule.saves(c)) {
-    make_input_norm(step_, l, c, Keeping::kTransient);
+  if (!saves(SavedPart::kHeads, c)) {
+    recompute_input_norm(l, c);
     make_q(step_, l, c, Keeping::kTransient);
   }
   if (step_.exchanges()) exchange_to_heads(l, c);
 }
 
 void Backward::recompute_mlp_inputs(std::int64_t l, std::int64_t c) {
-  if (step_.rule.saves(c)) return;
-  make_mid(step_, l, c, Keeping::kTransient, After::kStay);
-  make_post_norm(step_, l, c, Keeping::kTransient);
-  make_gate_and_up(step_, l, c, Keeping::kTransient);
+  const bool recomputes = !saves(SavedPart::kMlp, c);
+  if (recomputes) make_mid(step_, l, c, Keeping::kTransient, After::kStay);
+  if (!saves(SavedPart::kNorms, c)) make_post_norm(step_, l, c, Keeping::kTransient);
+  if (recomputes) make_gate_and_up(step_, l, c, Keeping::kTransient, After::kStay);
+}
+
+void Backward::recompute_input_norm(std::int64_t l, std::int64_t c) {
+  if (!saves(SavedPart::kNorms, c)) make_input_norm(step_, l, c, Keeping::kTransient);
 }
 
 // The activated gate is never saved: it costs one pass over gate and up to make.

@@ -84,14 +84,15 @@ void Forward::embed(std::int64_t c) {
 void Forward::before_attention(std::int64_t l, std::int64_t c) {
   step_.program.begin_chunk_step();
   if (l == 0) embed(c);
-  const Keeping keeping = step_.keeping(c);
-  make_input_norm(step_, l, c, keeping);
-  make_q(step_, l, c, keeping);
-  make_k(step_, l, c, keeping);
-  make_v(step_, l, c, keeping);
+  const Keeping norms = step_.keeping(SavedPart::kNorms, c);
+  const Keeping heads = step_.keeping(SavedPart::kHeads, c);
+  make_input_norm(step_, l, c, norms);
+  make_q(step_, l, c, heads);
+  make_k(step_, l, c, heads);
+  make_v(step_, l, c, heads, step_.after(norms));
   if (step_.exchanges()) {
     std::vector<Exchanged> qkv;
-    add_head_tensors(step_, l, c, kQueries | kKeysAndValues, keeping, qkv);
+    add_head_tensors(step_, l, c, kQueries | kKeysAndValues, heads, qkv);
     exchange(step_, CollectiveKind::kTokensToHeads, c, qkv);
   }
   ChunkValues& at = step_.at(l, c);
@@ -108,10 +109,11 @@ void Forward::pair(std::int64_t l, std::int64_t c, std::int64_t j) {
   const ChunkValues& key = step_.at(l, j);
   const Access access = j == 0 ? Access::kWrite : Access::kUpdate;
   // q and lse are used last on the diagonal, k and v by the last chunk
-  const After q_after = j == c ? step_.after(step_.keeping(c)) : After::kStay;
+  const After q_after = j == c ? step_.after(step_.keeping(SavedPart::kHeads, c)) : After::kStay;
   const After lse_after = j == c ? step_.after(step_.always()) : After::kStay;
   const bool last_query = c == step_.dims.chunks() - 1;
-  const After kv_after = last_query ? step_.after(step_.keeping(j)) : After::kStay;
+  const After kv_after =
+      last_query ? step_.after(step_.keeping(SavedPart::kHeads, j)) : After::kStay;
   PairArgs args;
   args.q_rows = step_.chunk_rows(c);
   args.k_rows = step_.chunk_rows(j);
@@ -147,7 +149,7 @@ void Forward::finish_heads(std::int64_t l, std::int64_t c) {
 
 void Forward::down(std::int64_t l, std::int64_t c) {
   const ChunkValues& at = step_.at(l, c);
-  const After after = step_.after(step_.keeping(c));
+  const After after = step_.after(step_.keeping(SavedPart::kMlp, c));
   ValueId act = at.up;
   if (step_.mlp == Mlp::kSwiglu) {
     act = step_.values.make(Activation::kAct, Keeping::kTransient, l, c);
@@ -174,11 +176,12 @@ void Forward::down(std::int64_t l, std::int64_t c) {
 
 void Forward::after_attention(std::int64_t l, std::int64_t c) {
   step_.program.begin_chunk_step();
-  const Keeping keeping = step_.keeping(c);
+  const Keeping norms = step_.keeping(SavedPart::kNorms, c);
+  const Keeping mlp = step_.keeping(SavedPart::kMlp, c);
   if (!step_.exchanges()) finish_attention(l, c);
-  make_mid(step_, l, c, keeping, step_.after(step_.always()));
-  make_post_norm(step_, l, c, keeping);
-  make_gate_and_up(step_, l, c, keeping);
+  make_mid(step_, l, c, mlp, step_.after(step_.always()));
+  make_post_norm(step_, l, c, norms);
+  make_gate_and_up(step_, l, c, mlp, step_.after(norms));
   down(l, c);
 }
 

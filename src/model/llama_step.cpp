@@ -136,14 +136,14 @@ void make_k(Step& step, std::int64_t layer, std::int64_t c, Keeping keeping) {
 }
 
 // v comes last of the three: the norm's output leaves here.
-void make_v(Step& step, std::int64_t layer, std::int64_t c, Keeping keeping) {
+void make_v(Step& step, std::int64_t layer, std::int64_t c, Keeping keeping, After norm) {
   ChunkValues& at = step.at(layer, c);
   HeadProjection to{OpName::kV, Slot::kV, Slot::kVBias};
   to.heads = step.dims.kv_heads;
   ValueId& v = step.exchanges() ? at.slice_v : at.v;
   v = step.exchanges() ? step.values.make(Activation::kSliceV, Keeping::kTransient, layer, c)
                        : step.values.make(Activation::kV, keeping, layer, c);
-  project_heads(step, to, layer, c, read(at.input_norm, step.after(keeping)), v, kNoExtra);
+  project_heads(step, to, layer, c, read(at.input_norm, norm), v, kNoExtra);
 }
 
 void make_mid(Step& step, std::int64_t layer, std::int64_t c, Keeping keeping, After inputs) {
@@ -167,7 +167,7 @@ void make_post_norm(Step& step, std::int64_t layer, std::int64_t c, Keeping keep
               at.post_norm);
 }
 
-void make_gate_and_up(Step& step, std::int64_t layer, std::int64_t c, Keeping keeping) {
+void make_gate_and_up(Step& step, std::int64_t layer, std::int64_t c, Keeping keeping, After norm) {
   ChunkValues& at = step.at(layer, c);
   const After last = step.after(keeping);
   LinearArgs args;
@@ -178,7 +178,7 @@ void make_gate_and_up(Step& step, std::int64_t layer, std::int64_t c, Keeping ke
   at.up = step.values.make(Activation::kUp, keeping, layer, c);
   const bool gelu = step.mlp == Mlp::kGelu;
   step.ops.linear(OpName::kGate,
-                  {read(at.post_norm, gelu ? last : After::kStay), step.weight(layer, Slot::kGate),
+                  {read(at.post_norm, gelu ? norm : After::kStay), step.weight(layer, Slot::kGate),
                    write(at.gate)},
                   args);
   if (gelu) {
@@ -187,7 +187,7 @@ void make_gate_and_up(Step& step, std::int64_t layer, std::int64_t c, Keeping ke
     return;
   }
   step.ops.linear(OpName::kUp,
-                  {read(at.post_norm, last), step.weight(layer, Slot::kUp), write(at.up)}, args);
+                  {read(at.post_norm, norm), step.weight(layer, Slot::kUp), write(at.up)}, args);
 }
 
 }  // namespace ebbtide::model

@@ -51,8 +51,9 @@ class Step {
   Keeping always() const {
     return purpose == Purpose::kTrain ? Keeping::kSaved : Keeping::kTransient;
   }
-  Keeping keeping(std::int64_t c) const {
-    return purpose == Purpose::kTrain && rule.saves(c) ? Keeping::kSaved : Keeping::kTransient;
+  Keeping keeping(SavedPart part, std::int64_t c) const {
+    return purpose == Purpose::kTrain && rule.saves(part, c) ? Keeping::kSaved
+                                                             : Keeping::kTransient;
   }
   // How such a value is left at its last forward use.
   After after(Keeping keeping) const {
@@ -95,10 +96,11 @@ class Step {
 void make_input_norm(Step& step, std::int64_t layer, std::int64_t c, Keeping keeping);
 void make_q(Step& step, std::int64_t layer, std::int64_t c, Keeping keeping);
 void make_k(Step& step, std::int64_t layer, std::int64_t c, Keeping keeping);
-void make_v(Step& step, std::int64_t layer, std::int64_t c, Keeping keeping);
+// `norm`: how the norm's output is left.
+void make_v(Step& step, std::int64_t layer, std::int64_t c, Keeping keeping, After norm);
 // `inputs`: how layer input and attention output are left.
 void make_mid(Step& step, std::int64_t layer, std::int64_t c, Keeping keeping, After inputs);
 void make_post_norm(Step& step, std::int64_t layer, std::int64_t c, Keeping keeping);
-void make_gate_and_up(Step& step, std::int64_t layer, std::int64_t c, Keeping keeping);
+void make_gate_and_up(Step& step, std::int64_t layer, std::int64_t c, Keeping keeping, After norm);
 
 }  // namespace ebbtide::model

@@ -1,4 +1,5 @@
 #include "src/plan/explain.hpp"
+#include "src/model/policy.hpp"
 
 #include <fmt/format.h>
 
@@ -91,7 +92,7 @@ std::string group_text(const Group& group, const PlannedRun& run) {
   for (const Tier tier : kTiers) text += why_there(group, tier);
   if (kind.category == "saved activations")
     text += fmt::format("    saved from forward to backward; activations: {}\n",
-                        policy_text(run.plans->recipe().activations));
+                        model::describe(run.plans->recipe().activations));
   else
     text += "    not saved: made where they are needed, again in backward where forward had them\n";
   return text;

@@ -34,7 +34,10 @@ Json setting(const train::Candidate& candidate) {
           {"gradient_tier", text(ebbtide::name(placement.gradients))},
           {"optimizer_tier", text(ebbtide::name(placement.optimizer))},
           {"activations", text(name(policy.mode))},
-          {"offload_fraction", policy.saved_fraction},
+          {"saved_fraction",
+           {{"norms", policy.saved_fraction.norms},
+            {"heads", policy.saved_fraction.heads},
+            {"mlp", policy.saved_fraction.mlp}}},
           {"attention_group", candidate.attention_group}};
 }
 
@@ -125,6 +128,8 @@ void add_to(Json& object, const Prediction& prediction, const report::MemoryBill
   object["tokens_per_second"] = prediction.tokens_per_second();
   object["mfu"] = prediction.mfu();
   object["model_flops"] = prediction.model_flops;
+  object["fastest_step_seconds"] = prediction.spread.fastest_seconds;
+  object["slowest_step_seconds"] = prediction.spread.slowest_seconds;
   object["peak_flops_per_second"] = prediction.peak_flops_per_s;
   Json exposed = by_lane(prediction, &LaneUse::exposed_seconds);
   exposed.erase(text(ebbtide::name(Lane::kCompute)));  // compute does not wait for itself

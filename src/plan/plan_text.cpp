@@ -7,6 +7,7 @@
 #include <string_view>
 #include <tuple>
 
+#include "src/model/policy.hpp"
 #include "src/report/units.hpp"
 
 namespace ebbtide::plan {
@@ -88,21 +89,6 @@ std::string remedy_text(const Remedy& remedy, const Target& target) {
 
 }  // namespace
 
-std::string policy_text(const model::ActivationPolicy& policy) {
-  const double saved = 100 * policy.saved_fraction;
-  switch (policy.mode) {
-    case model::ActivationMode::kKeep:
-      return "kept";
-    case model::ActivationMode::kOffload:
-      return fmt::format("offloaded, {:.0f} % saved", saved);
-    case model::ActivationMode::kRecompute:
-      return "recomputed";
-    case model::ActivationMode::kAuto:
-      break;
-  }
-  return fmt::format("kept or offloaded, {:.0f} % saved", saved);
-}
-
 std::string verdict_text(const Request& request, const PlannedRun& run) {
   const std::string what = fmt::format(
       "{}, sequences of {} tokens, {}, on {}", request.options.model,
@@ -123,9 +109,9 @@ std::string settings_text(const PlannedRun& run) {
   return fmt::format(
       "{} chunks of {} tokens, {} query chunks a pass over the keys\n"
       "weights on {}, gradients on {}, optimizer state on {}; activations {}\n",
-      shape.chunks(), shape.chunk_tokens, shape.attention_group, name(recipe.placement.parameters),
-      name(recipe.placement.gradients), name(recipe.placement.optimizer),
-      policy_text(recipe.activations));
+      shape.chunks(), shape.chunk_tokens, recipe.shape.attention_group,
+      name(recipe.placement.parameters), name(recipe.placement.gradients),
+      name(recipe.placement.optimizer), model::describe(recipe.activations));
 }
 
 std::string text(const Prediction& prediction, const PlannedRun& run) {
@@ -133,11 +119,14 @@ std::string text(const Prediction& prediction, const PlannedRun& run) {
   std::string out = fmt::format(
       "a step takes {}: {} tokens/s, {:.1f} % MFU (causal model flops 6 P s + 6 L h s^2 of {:.4g} "
       "TFLOP/s{})\n"
+      "  {} to {} where each task strays by 3 % and drives answer late now and then ({} seeds)\n"
       "  transfers: {} hidden behind compute; compute stands still for {} of the step\n"
       "  {:<14}{:>12}{:>10}{:>12}{:>13}{:>13}\n",
       seconds_text(prediction.step_seconds), tokens_text(prediction.tokens_per_second()),
       100 * prediction.mfu(), prediction.peak_flops_per_s / 1e12,
       run.target.flops == FlopRate::kSustained ? ", sustained" : "",
+      seconds_text(prediction.spread.fastest_seconds),
+      seconds_text(prediction.spread.slowest_seconds), prediction.spread.steps,
       seconds_text(prediction.hidden_seconds()), seconds_text(prediction.exposed_seconds()), "lane",
       "busy", "of step", "exposed", "bytes", "at most");
   for (const Lane lane : kLanes) {
@@ -153,14 +142,14 @@ std::string candidates_text(const PlannedRun& run) {
     return a.fits != b.fits ? a.fits : a.step_seconds < b.step_seconds;
   });
   std::string out =
-      fmt::format("tried {} settings\n  {:<8}{:<11}{:<11}{:<32}{:<7}{}\n", tried.size(), "weights",
+      fmt::format("tried {} settings\n  {:<8}{:<11}{:<11}{:<56}{:<7}{}\n", tried.size(), "weights",
                   "gradients", "optimizer", "activations", "group", "a step");
   for (std::size_t i = 0; i < tried.size(); ++i) {
     const train::Candidate& candidate = tried[i].candidate;
     const bool planned = is_planned(candidate, run);
     if (i >= kMostShown && !planned) continue;
-    out += fmt::format("  {}{:<32}{:<7}{}{}\n", placement_text(candidate.placement),
-                       policy_text(candidate.activations), candidate.attention_group,
+    out += fmt::format("  {}{:<56}{:<7}{}{}\n", placement_text(candidate.placement),
+                       model::describe(candidate.activations), candidate.attention_group,
                        tried[i].fits ? seconds_text(tried[i].step_seconds)
                                      : std::string(in_short(tried[i].why_not)),
                        planned ? "  <- planned" : "");

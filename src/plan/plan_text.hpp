@@ -17,7 +17,4 @@ std::string text(const Prediction& prediction, const PlannedRun& run);
 // What was tried, the settings that are planned marked.
 std::string candidates_text(const PlannedRun& run);
 
-// "kept", "kept or offloaded, 75 % saved", "recomputed".
-std::string policy_text(const model::ActivationPolicy& policy);
-
 }  // namespace ebbtide::plan

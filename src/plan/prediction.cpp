@@ -1,6 +1,7 @@
 #include "src/plan/prediction.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "ebbtide/error.hpp"
 
@@ -35,6 +36,26 @@ DriveLife drive_life(const Prediction& prediction, double endurance_bytes) {
   return life;
 }
 
+double jittered_seconds(const PlannedRun& run, std::uint64_t seed) {
+  double seconds = 0;
+  for (const SimulatedProgram& program : run.step)
+    seconds += static_cast<double>(program.times) *
+               simulate(*program.program, *program.plan, run.target.rates, Jitter{.seed = seed})
+                   .step_seconds;
+  return seconds;
+}
+
+Spread spread_of(const PlannedRun& run) {
+  constexpr int kSteps = 4;
+  Spread spread{.fastest_seconds = std::numeric_limits<double>::infinity(), .steps = kSteps};
+  for (int seed = 1; seed <= kSteps; ++seed) {
+    const double seconds = jittered_seconds(run, static_cast<std::uint64_t>(seed));
+    spread.fastest_seconds = std::min(spread.fastest_seconds, seconds);
+    spread.slowest_seconds = std::max(spread.slowest_seconds, seconds);
+  }
+  return spread;
+}
+
 }  // namespace
 
 double Prediction::exposed_seconds() const {
@@ -63,6 +84,7 @@ Prediction predict(const PlannedRun& run, const train::TrainOptions& options) {
   EBBTIDE_CHECK(run.fits(), run.why_not);
   Prediction prediction;
   for (const SimulatedProgram& program : run.step) add_program(program, prediction);
+  prediction.spread = spread_of(run);
   const std::int64_t sequences = options.run.micro_steps() * run.shape.ranks.data_parallel;
   prediction.tokens = sequences * options.run.seq_len;
   prediction.model_flops =

@@ -22,8 +22,16 @@ struct DriveLife {
   double endurance_bytes = 0;  // of one rank's part of the drives
 };
 
+// Of steps on machines that stray from their model, by seed.
+struct Spread {
+  double fastest_seconds = 0;
+  double slowest_seconds = 0;
+  int steps = 0;
+};
+
 struct Prediction {
   double step_seconds = 0;
+  Spread spread;
   std::int64_t tokens = 0;  // of one rank's step
   double model_flops = 0;
   double peak_flops_per_s = 0;

@@ -57,14 +57,21 @@ std::vector<model::ActivationPolicy> policies_to_start_with(
   return policies_to_try(options.planning);
 }
 
+// A norm's output takes as much room as what costs a product, and one pass over memory to make
+// again: where anything is recomputed, norms are first.
 std::vector<model::ActivationPolicy> policies_to_change_to(const PlanningOptions& options) {
-  std::vector<model::ActivationPolicy> policies = policies_to_try(options);
-  if (!is_automatic(options)) return policies;
-  const std::vector<model::ActivationPolicy> automatic = policies;
-  for (model::ActivationPolicy policy : automatic) {
-    policy.mode = ActivationMode::kOffload;
-    if (policy.saved_fraction > 0 && policy.reach != Reach::kDevice) policies.push_back(policy);
+  if (!is_automatic(options)) return policies_to_try(options);
+  std::vector<model::SavedFraction> fractions{1.0};
+  for (const double part : {1.0, 0.75, 0.5, 0.25}) fractions.emplace_back(0.0, part, part);
+  fractions.emplace_back(0.0, 1.0, 0.0);
+  fractions.emplace_back(0.0, 0.0, 1.0);
+  std::vector<model::ActivationPolicy> policies;
+  for (const model::SavedFraction& fraction : fractions) {
+    policies.push_back({ActivationMode::kAuto, fraction, options.activation_reach});
+    if (options.activation_reach != Reach::kDevice)
+      policies.push_back({ActivationMode::kOffload, fraction, options.activation_reach});
   }
+  policies.push_back({ActivationMode::kAuto, 0.0, options.activation_reach});
   return policies;
 }
 
@@ -77,8 +84,9 @@ std::vector<std::int64_t> groups_to_try(const model::StepShape& shape,
   return groups;
 }
 
-PlanOptions plan_options(const TrainOptions& options) {
+PlanOptions plan_options(const TrainOptions& options, const HardwareModel& hardware) {
   PlanOptions plan;
+  plan.prefetch_seconds = std::max(plan.prefetch_seconds, 2 * hardware.nvme_latency_p99_s);
   if (options.planning.prefetch_chunk_steps)
     plan.prefetch_chunk_steps = static_cast<std::uint32_t>(*options.planning.prefetch_chunk_steps);
   plan.bucket_bytes = options.planning.bucket_bytes;

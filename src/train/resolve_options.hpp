@@ -28,14 +28,15 @@ std::vector<model::ActivationPolicy> policies_to_try(const PlanningOptions& opti
 std::vector<model::ActivationPolicy> policies_to_start_with(const TrainOptions& options,
                                                             const model::StatePlacement& placement);
 
-// What a search may change a policy to: as given, or keep what fits and offload, each with more and
-// more recomputed.
+// What a search may change a policy to: as given, or keep what fits and offload, with more and more
+// of each part of a layer recomputed.
 std::vector<model::ActivationPolicy> policies_to_change_to(const PlanningOptions& options);
 
 // Attention groups to try: as given, or powers of two.
 std::vector<std::int64_t> groups_to_try(const model::StepShape& shape,
                                         const PlanningOptions& options);
 
-PlanOptions plan_options(const TrainOptions& options);
+// Loads are issued at least two 99th percentiles of the drives' latency ahead.
+PlanOptions plan_options(const TrainOptions& options, const HardwareModel& hardware);
 
 }  // namespace ebbtide::train

@@ -64,20 +64,33 @@ void StepPlans::plan_all(std::int64_t seq_len, std::int64_t count, std::int64_t 
   if (evaluation_tokens > 0) evaluation(evaluation_tokens);
 }
 
+template <typename Function>
+void StepPlans::for_each_of_step(std::int64_t seq_len, std::int64_t count, const Function& use) {
+  use(micro_step(seq_len, 0, count), std::int64_t{1});
+  if (count > 2) use(micro_step(seq_len, 1, count), count - 2);
+  if (count > 1) use(micro_step(seq_len, count - 1, count), std::int64_t{1});
+  use(optimizer(), std::int64_t{1});
+}
+
 StepTotals StepPlans::totals(std::int64_t seq_len, std::int64_t count) {
   StepTotals totals;
-  const auto add = [&totals](const PlannedProgram& planned, std::int64_t times) {
+  for_each_of_step(seq_len, count, [&totals](const PlannedProgram& planned, std::int64_t times) {
     totals.seconds += static_cast<double>(times) * planned.seconds;
     totals.op_seconds += static_cast<double>(times) * planned.op_seconds;
     for (std::size_t lane = 0; lane < kLaneCount; ++lane)
       totals.moved_bytes[lane] +=
           static_cast<std::uint64_t>(times) * planned.plan.moved_bytes[lane];
-  };
-  add(micro_step(seq_len, 0, count), 1);
-  if (count > 2) add(micro_step(seq_len, 1, count), count - 2);
-  if (count > 1) add(micro_step(seq_len, count - 1, count), 1);
-  add(optimizer(), 1);
+  });
   return totals;
+}
+
+double StepPlans::jittered_seconds(std::int64_t seq_len, std::int64_t count, const Jitter& jitter) {
+  double seconds = 0;
+  for_each_of_step(seq_len, count, [&](const PlannedProgram& planned, std::int64_t times) {
+    seconds += static_cast<double>(times) *
+               simulate(planned.program, planned.plan, settings_.hardware, jitter).step_seconds;
+  });
+  return seconds;
 }
 
 std::vector<report::Planned> StepPlans::planned() const {

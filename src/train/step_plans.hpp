@@ -8,6 +8,7 @@
 #include <tuple>
 #include <vector>
 
+#include "ebbtide/timeline.hpp"
 #include "src/model/llama.hpp"
 #include "src/report/bill.hpp"
 #include "src/train/planned_program.hpp"
@@ -48,6 +49,8 @@ class StepPlans {
 
   // Of a step of `count` micro-steps of `seq_len` tokens; makes the plans that are missing.
   StepTotals totals(std::int64_t seq_len, std::int64_t count);
+  // The step's seconds on a machine that strays from its model.
+  double jittered_seconds(std::int64_t seq_len, std::int64_t count, const Jitter& jitter);
 
   // Later plans must fit what is reserved.
   void set_budgets(const Budgets& budgets) { settings_.budgets = budgets; }
@@ -62,6 +65,9 @@ class StepPlans {
   enum class Kind : std::uint8_t { kMicroStep, kEvaluation, kOptimizer };
   using Key = std::tuple<Kind, std::int64_t, model::GradientStart, model::NormPartials>;
 
+  // Calls use(program, times) for each program of a step.
+  template <typename Function>
+  void for_each_of_step(std::int64_t seq_len, std::int64_t count, const Function& use);
   const PlannedProgram& keep(const Key& key, std::string name, Program program);
   const PlannedProgram* find(const Key& key) const;
   model::StepShape shape(std::int64_t seq_len) const;

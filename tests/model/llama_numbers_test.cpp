@@ -19,7 +19,7 @@ struct Case {
   std::string name;
   ModelConfig config;
   StepShape shape;
-  double saved_fraction = 1;
+  model::SavedFraction saved_fraction = 1.0;
 };
 
 void PrintTo(const Case& c, std::ostream* out) {
@@ -27,7 +27,7 @@ void PrintTo(const Case& c, std::ostream* out) {
 }
 
 Case make_case(std::string name, std::int64_t seq_len, std::int64_t chunk, std::int64_t group,
-               double saved_fraction = 1) {
+               model::SavedFraction saved_fraction = 1.0) {
   Case c{std::move(name), tiny_config(), {}, saved_fraction};
   c.shape.seq_len = seq_len;
   c.shape.chunk_tokens = chunk;
@@ -62,6 +62,13 @@ std::vector<Case> cases() {
   norm.name = "HeadNormsRecomputedTied";
   norm.saved_fraction = 0;
   norm.config.embeddings = ModelConfig::Embeddings::kTied;
+  all.push_back(norm);
+  all.push_back(make_case("NormsRecomputed", 21, 8, 2, {0, 1, 1}));
+  all.push_back(make_case("HeadsRecomputed", 21, 8, 2, {1, 0, 1}));
+  all.push_back(make_case("MlpRecomputed", 21, 8, 2, {1, 1, 0}));
+  all.push_back(make_case("PartsUneven", 29, 4, 2, {0.5, 0.25, 0.75}));
+  norm.name = "HeadNormsPartsUneven";
+  norm.saved_fraction = {0.25, 0.75, 0.5};
   all.push_back(norm);
   Case scaled = make_case("RopeScaled", 21, 8, 1);
   scaled.config.rope_scaling = {8.0, 1.0, 4.0, 8.0};

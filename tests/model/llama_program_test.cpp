@@ -247,8 +247,9 @@ TEST(SavingRule, SavesTheLastChunksRoundedUp) {
     const model::SavingRule rule({ActivationMode::kAuto, fraction, Reach::kAny}, chunks);
     std::int64_t count = 0;
     for (std::int64_t c = 0; c < chunks; ++c) {
-      count += rule.saves(c);
-      EXPECT_TRUE(c == 0 || rule.saves(c) || !rule.saves(c - 1));
+      count += rule.saves(model::SavedPart::kMlp, c);
+      EXPECT_TRUE(c == 0 || rule.saves(model::SavedPart::kMlp, c) ||
+                  !rule.saves(model::SavedPart::kMlp, c - 1));
     }
     return count;
   };

@@ -20,7 +20,7 @@ struct Setting {
   std::int64_t heads;
   std::int64_t kv_heads;
   std::int64_t group = 2;
-  double saved_fraction = 1;
+  model::SavedFraction saved_fraction = 1.0;
   bool tied = false;
   bool extras = false;  // QK-norm and biases
   DType dtype = DType::kF32;
@@ -176,7 +176,7 @@ INSTANTIATE_TEST_SUITE_P(
         Setting{"ReplicatedUneven", 4, 1, 7, 1}, Setting{"KvHeadsOfTwoRanks", 4, 1, 14, 2},
         Setting{"SharedAcrossAGroup", 4, 1, 6, 2, 1}, Setting{"Recomputed", 3, 1, 6, 2, 1, 0.5},
         Setting{"TiedWithNormsAndBiases", 2, 1, 6, 3, 3, 0.3, true, true},
-        Setting{"DataParallel", 1, 3, 4, 2},
+        Setting{"DataParallel", 1, 3, 4, 2}, Setting{"PartsUneven", 2, 1, 4, 2, 2, {0, 0.75, 0.25}},
         Setting{"BothParallel", 2, 2, 4, 2, 2, 0.5, true, true}, Setting{"OneGroup", 2, 1, 4, 2, 4},
         Setting{"Bf16", 4, 1, 6, 2, 2, 0.5, false, true, DType::kBf16}),
     [](const auto& setting) { return setting.param.name; });

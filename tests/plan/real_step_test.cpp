@@ -34,7 +34,14 @@ std::vector<RealStepSetting> settings() {
        .activations = {.mode = ActivationMode::kRecompute, .saved_fraction = 0},
        .state = Tier::kHost,
        .room = Room::kTightDevice,
-       .group = 4}};
+       .group = 4},
+      {.name = "PartsRecomputed",
+       .activations = {.mode = ActivationMode::kOffload,
+                       .saved_fraction = {0, 0.75, 0.25},
+                       .reach = Reach::kNvme},
+       .state = Tier::kHost,
+       .room = Room::kTightBoth,
+       .group = 2}};
   std::vector<RealStepSetting> all;
   for (const RealStepSetting& kind : kinds)
     for (const DType dtype : {DType::kF32, DType::kBf16})

@@ -120,7 +120,9 @@ class Walk {
           hardware_.op_overhead_s * task.count + hardware_.move_seconds(segment_bytes(task));
     } else {
       state.left_s = hardware_.op_seconds(program_, task.first);
-      state.demand = program_.cost(task.first).memory_bytes / std::max(state.left_s, 1e-12);
+      const OpCost& cost = program_.cost(task.first);
+      const double bytes = at.lane == Lane::kComm ? cost.sent_bytes : cost.memory_bytes;
+      state.demand = bytes / std::max(state.left_s, 1e-12);
     }
     if (jitter_) state.left_s *= simulation::stretch(*jitter_, at);
     shares_are_stale_ = true;
