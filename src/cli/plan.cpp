@@ -101,7 +101,11 @@ std::optional<report::MemoryBill> bill_of(const plan::Request& request,
 void print_json(const plan::Request& request, const plan::PlannedRun& run, const PlanExtras& extras,
                 const std::optional<plan::Longest>& longest) {
   plan::Json object = plan::to_json(request, run);
-  if (run.fits()) plan::add_to(object, plan::predict(run, request.options), *bill_of(request, run));
+  if (run.fits()) {
+    plan::add_to(object, plan::predict(run, request.options), *bill_of(request, run));
+    if (const auto other = plan::faster_chunk(request, run))
+      object["faster_chunk"] = {{"tokens", other->tokens}, {"step_seconds", other->step_seconds}};
+  }
   if (extras.compared == Compared::kStrategies) object["strategies"] = plan::strategies_json(run);
   if (longest) {
     object["max_seq_len"] = longest->tokens;
@@ -123,8 +127,9 @@ void print_text(const plan::Request& request, const plan::PlannedRun& run, const
     return;
   }
   if (bill)
-    fmt::print("{}{}", plan::settings_text(run),
-               plan::text(plan::predict(run, request.options), run));
+    fmt::print("{}{}{}", plan::settings_text(run),
+               plan::text(plan::predict(run, request.options), run),
+               plan::text(plan::faster_chunk(request, run)));
   fmt::print("{}", plan::text(run.target));
   if (bill) fmt::print("{}", report::text(*bill, report::BillDetail::kKinds));
   fmt::print("{}", plan::candidates_text(run));

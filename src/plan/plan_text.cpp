@@ -135,6 +135,12 @@ std::string text(const Prediction& prediction, const PlannedRun& run) {
   return out + drives_text(prediction);
 }
 
+std::string text(const std::optional<OtherChunk>& other) {
+  if (!other) return "";
+  return fmt::format("  --chunk-tokens {} would take {}; sums would go in another order\n",
+                     other->tokens, seconds_text(other->step_seconds));
+}
+
 std::string candidates_text(const PlannedRun& run) {
   constexpr std::size_t kMostShown = 10;
   std::vector<train::Tried> tried = run.tried;

@@ -96,7 +96,7 @@ Program large_program(const model::ModelConfig& config, const RankShape& ranks) 
   constexpr model::StatePlacement kHost{Tier::kHost, Tier::kHost, Tier::kHost};
   model::MicroStep micro;
   micro.shape = shape;
-  micro.activations.mode = model::ActivationMode::kRecompute;
+  micro.activations = {model::ActivationMode::kOffload, {0, 1, 0}, Reach::kAny};
   return model::forward_backward_program(config, model::lay_out_homes(config, shape, kHost), micro,
                                          nullptr);
 }
@@ -130,8 +130,8 @@ TEST(PlansOfRanks, OfAMillionTokensFitACardOf24GB) {
         busy_s[index(op_lane(program.place(op)))] += hardware.op_seconds(program, op);
       const double compute_s = busy_s[index(Lane::kCompute)];
       // collectives hide: most of their time is beside compute
-      EXPECT_GT(busy_s[index(Lane::kComm)], 0.02 * compute_s) << name;
-      EXPECT_LT(plan.expected_seconds, compute_s + 0.5 * busy_s[index(Lane::kComm)]) << name;
+      EXPECT_GT(busy_s[index(Lane::kComm)], 0.01 * compute_s) << name;
+      EXPECT_LT(plan.expected_seconds, compute_s + 0.25 * busy_s[index(Lane::kComm)]) << name;
     }
 }
 
