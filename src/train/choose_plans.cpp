@@ -16,19 +16,31 @@
 namespace ebbtide::train {
 namespace {
 
+// Five seconds or so of planning beside the first plans, proofs and simulations counted.
+constexpr std::size_t kMostPlannedOps = 800'000;
+
+// Whether there are enough candidates in kMostPlannedOps to choose from.
+bool is_searched_whole(const RunModel& run) {
+  constexpr std::int64_t kCandidates = 4;
+  const std::int64_t chunks = run.shape.chunks();
+  return kCandidates * run.config.layers * chunks * (chunks + 1) <
+         static_cast<std::int64_t>(kMostPlannedOps);
+}
+
 // Plans what the search tries and keeps the best plans.
 class Chooser {
  public:
   Chooser(const RunModel& run, const TrainOptions& options, std::int64_t evaluation_tokens,
           const PlanSettings& settings, const std::vector<Placed>& possible,
-          const OnTried& on_tried, Effort effort)
+          const OnTried& on_tried, Effort effort, std::optional<Candidate> first = {})
       : run_(run),
         options_(options),
         evaluation_tokens_(evaluation_tokens),
         settings_(settings),
         possible_(possible),
         on_tried_(on_tried),
-        effort_(effort) {}
+        effort_(effort),
+        first_(std::move(first)) {}
 
   // Nothing where nothing fits.
   std::optional<StepPlans> run() {
@@ -43,12 +55,11 @@ class Chooser {
     return std::move(kept_);
   }
 
+  const std::vector<Tried>& tried() const { return tried_; }
   // Of the last candidate that did not fit.
   const std::optional<Error>& why_not() const { return why_not_; }
 
  private:
-  // Five seconds or so of planning beside the first plans, proofs and simulations counted.
-  static constexpr std::size_t kMostPlannedOps = 800'000;
   // Another prefetch distance has to make the step shorter than this part of it.
   static constexpr double kWorthAnother = 0.998;
 
@@ -91,6 +102,7 @@ class Chooser {
 
   SearchSpace space() const {
     SearchSpace space;
+    if (first_) space.starts.push_back(*first_);
     for (const Placed& placed : possible_) {
       if (placed.lack(settings_.budgets) > 0) continue;
       space.placements.push_back(placed.placement);
@@ -156,6 +168,7 @@ class Chooser {
   const std::vector<Placed>& possible_;
   const OnTried& on_tried_;
   const Effort effort_;
+  const std::optional<Candidate> first_;
   std::vector<Tried> tried_;
   std::optional<StepPlans> kept_;
   Candidate kept_candidate_;
@@ -163,6 +176,32 @@ class Chooser {
   std::size_t planned_ops_ = 0;
   std::size_t ops_of_candidate_ = 0;  // of the last one that fitted
 };
+
+// Layers are alike: where whole programs are too large to try many, two layers with their part of
+// the budgets say which candidate to begin with. Nothing where they are not.
+std::optional<Candidate> best_of_two_layers(const RunModel& run, const TrainOptions& options,
+                                            const Budgets& budgets, const HardwareModel& hardware) {
+  constexpr std::int64_t kLayers = 2;
+  if (run.config.layers <= 2 * kLayers || is_searched_whole(run)) return std::nullopt;
+  RunModel small = run;
+  small.config.layers = kLayers;
+  const double part = static_cast<double>(kLayers) / static_cast<double>(run.config.layers);
+  const auto part_of = [part](std::uint64_t bytes) {
+    return static_cast<std::uint64_t>(part * static_cast<double>(bytes));
+  };
+  Budgets cut{budgets.device_bytes, part_of(budgets.host_bytes), part_of(budgets.nvme_bytes)};
+  // What ops need at once is needed by two layers too.
+  const std::uint64_t needed = smallest_device_bytes(small, options, cut);
+  if (needed > budgets.device_bytes) return std::nullopt;
+  cut.device_bytes = needed + part_of(budgets.device_bytes - needed);
+  const PlanSettings settings{cut, hardware, plan_options(options, hardware)};
+  const std::vector<Placed> possible =
+      possible_placements(small.config, small.shape, options.memory);
+  const OnTried untold;
+  Chooser chooser(small, options, 0, settings, possible, untold, Effort::kSearch);
+  if (!chooser.run()) return std::nullopt;
+  return best_of(chooser.tried()).candidate;
+}
 
 }  // namespace
 
@@ -181,7 +220,9 @@ StepPlans choose_plans(const RunModel& run, const TrainOptions& options,
                        const HardwareModel& hardware, const OnTried& on_tried, Effort effort) {
   const PlanSettings settings{budgets, hardware, plan_options(options, hardware)};
   const std::vector<Placed> possible = possible_placements(run.config, run.shape, options.memory);
-  Chooser chooser(run, options, evaluation_tokens, settings, possible, on_tried, effort);
+  std::optional<Candidate> first;
+  if (effort == Effort::kSearch) first = best_of_two_layers(run, options, budgets, hardware);
+  Chooser chooser(run, options, evaluation_tokens, settings, possible, on_tried, effort, first);
   if (std::optional<StepPlans> plans = chooser.run()) return std::move(*plans);
   if (!chooser.why_not())
     throw homes_do_not_fit(run, options, evaluation_tokens, possible, settings);

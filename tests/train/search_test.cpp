@@ -184,5 +184,25 @@ TEST(Search, IsFasterThanItsFirstPlansBehindASlowLink) {
   EXPECT_LT(best_of(tried).step_seconds, 0.8 * first->step_seconds);
 }
 
+// 24 layers of 128 chunks: too many ops to try whole programs.
+TEST(Search, BeginsLargeProgramsWithWhatTwoLayersSay) {
+  TrainOptions options;
+  options.run.seq_len = 16384;
+  options.planning.chunk_tokens = 128;
+  RunModel run;
+  run.config = model::preset("demo");
+  run.config.layers = 24;
+  run.shape = resolve_shape(run.config, options);
+  HardwareModel hardware = generic_cpu_hardware();
+  hardware.d2h.bytes_per_s = hardware.h2d.bytes_per_s = 2e7;
+  const Budgets budgets{256 * kMiB, 4096 * kMiB, 0};
+  std::vector<Tried> tried;
+  choose_plans(run, options, 0, budgets, hardware,
+               [&tried](const Tried& each) { tried.push_back(each); });
+  const auto first = std::ranges::find(tried, true, &Tried::fits);
+  ASSERT_NE(first, tried.end());
+  EXPECT_LT(first->candidate.activations.saved_fraction.mlp, 1);  // nothing hides on this link
+}
+
 }  // namespace
 }  // namespace ebbtide::train
