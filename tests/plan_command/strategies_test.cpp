@@ -204,5 +204,37 @@ TEST_F(Strategies, KeepLayerInputsAndOneLayerUnderFullRecompute) {
                    two_layers + 32.0 * 8192 * 4096 + 4.0 * 32 * 8192);
 }
 
+// Korthikanti et al. 2022, section 5: what is stored is the input, 2 s h / t a layer.
+TEST_F(Strategies, KeepASliceOfTheInputsUnderRecomputeWithTensorParallelism) {
+  const StrategyBill bill = named("tensor, sequence parallel, recompute", 8);
+  EXPECT_EQ(bill.device_bytes(Part::kActivations), 2.0 * 8192 * 4096 * 32 / 8);
+  EXPECT_EQ(bill.device_bytes(Part::kBuffers), (32.0 * 8192 * 4096 + 4.0 * 32 * 8192) / 8);
+  EXPECT_EQ(bill.recompute, Recompute::kFull);
+}
+
+// 8 h: what stands between the MLP's tiles; of the layer nothing is 4 h wide.
+TEST_F(Strategies, HaveNeitherLogitsNorAnMlpInTiles) {
+  const StrategyBill whole = named("ZeRO-3, state and inputs on the host", 8);
+  const StrategyBill tiled = named("the same, loss and MLP in tiles", 8);
+  EXPECT_EQ(tiled.device_bytes(Part::kLogits), 0);
+  EXPECT_EQ(whole.device_bytes(Part::kBuffers) - tiled.device_bytes(Part::kBuffers),
+            2.0 * 8 * 4096 * 8192 / 8);
+  EXPECT_EQ(whole.host_bytes(), tiled.host_bytes());
+}
+
+TEST_F(Strategies, SayWhatTheyRecompute) {
+  EXPECT_EQ(named("ZeRO-3", 8).recompute, Recompute::kNone);
+  EXPECT_EQ(named("ZeRO-3, selective recompute, not fused", 8).recompute, Recompute::kAttention);
+  EXPECT_EQ(named("ZeRO-3, full recompute", 8).recompute, Recompute::kFull);
+  EXPECT_EQ(named("ZeRO-3, recompute, inputs on the host", 8).recompute, Recompute::kFull);
+}
+
+// 12 h^2 a layer and the embedding; norms beside it are little.
+TEST(ParameterCounts, OfGptAreThoseThatItsModelsAreNamedAfter) {
+  for (const auto& [name, billions] :
+       {std::pair{"gpt-7b", 6.65}, std::pair{"gpt-13b", 12.84}, std::pair{"gpt-65b", 64.84}})
+    EXPECT_NEAR(parameter_counts(model::preset(name)).all / 1e9, billions, 0.01) << name;
+}
+
 }  // namespace
 }  // namespace ebbtide::plan
