@@ -68,13 +68,18 @@ Judgement judge_fraction(const PublishedCase& of) {
 }
 
 Judgement judge_time(const PublishedCase& of, Purpose purpose) {
-  const double seconds = predicted_seconds(of, fitted_efficiency());
+  const ComputeEfficiency efficiency = fitted_efficiency();
+  const double seconds = predicted_seconds(of, efficiency);
   const double ratio = seconds / of.number("value");
   const std::string predicted = fmt::format("{:.4g} s", seconds);
   if (purpose == Purpose::kTimeBound)
     return {predicted, fmt::format("{:.2f}, at most 1", ratio), ratio <= 1};
   const bool holds = std::abs(ratio - 1) <= kTimeTolerance;
-  if (purpose == Purpose::kFitted) return {predicted, "**fitted**", holds};
+  if (purpose == Purpose::kFitted)
+    return {predicted,
+            fmt::format("**fitted**: {:.3f} of peak in products, {:.3f} in attention",
+                        efficiency.matmul, efficiency.attention),
+            holds};
   return {predicted, fmt::format("{:.3f}", ratio), holds};
 }
 
