@@ -126,15 +126,18 @@ void print_text(const plan::Request& request, const plan::PlannedRun& run, const
     fmt::print("{}", explanation);
     return;
   }
-  if (bill)
-    fmt::print("{}{}{}", plan::settings_text(run),
-               plan::text(plan::predict(run, request.options), run),
+  std::optional<plan::OwnRow> own;
+  if (bill) {
+    const plan::Prediction prediction = plan::predict(run, request.options);
+    fmt::print("{}{}{}", plan::settings_text(run), plan::text(prediction, run),
                plan::text(plan::faster_chunk(request, run)));
+    const auto tokens = static_cast<double>(run.shape.seq_len);
+    own.emplace(plan::OwnRow{*bill, tokens / prediction.tokens_per_second()});
+  }
   fmt::print("{}", plan::text(run.target));
   if (bill) fmt::print("{}", report::text(*bill, report::BillDetail::kKinds));
   fmt::print("{}", plan::candidates_text(run));
-  if (extras.compared == Compared::kStrategies)
-    fmt::print("{}", plan::compare_text(run, bill ? &*bill : nullptr));
+  if (extras.compared == Compared::kStrategies) fmt::print("{}", plan::compare_text(run, own));
 }
 
 }  // namespace

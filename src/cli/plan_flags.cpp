@@ -22,7 +22,7 @@ void add_machine(Flags& flags, PlanExtras& extras) {
 void add_outputs(Flags& flags, PlanExtras& extras) {
   flags.enable({"--json", "", "print one JSON object and nothing else", "off"}, extras.output,
                Output::kJson);
-  flags.enable({"--compare", "", "set the usual strategies' memory beside the plan's", "off"},
+  flags.enable({"--compare", "", "set the usual strategies' bills beside the plan's", "off"},
                extras.compared, Compared::kStrategies);
   flags.enable(
       {"--max-seq-len", "", "find the longest sequence that fits, whatever --seq-len says", "off"},

@@ -143,16 +143,17 @@ ModelConfig qwen3_8b() {
           .qk_norm = QkNorm::kPerHead};
 }
 
-// Brown et al. 2020, table 2.1 ("GPT-3 6.7B": 32 layers, 4096, 32 heads, feed-forward 4 x hidden),
-// with the vocabulary of openai-community/gpt2.
-ModelConfig gpt_7b() {
-  return {.name = "gpt-7b",
-          .layers = 32,
-          .hidden = 4096,
-          .heads = 32,
-          .kv_heads = 32,
-          .head_dim = 128,
-          .ffn = 16384,
+// Shapes of Brown et al. 2020: heads of 128, feed-forward 4 x hidden; with the vocabulary of
+// openai-community/gpt2.
+ModelConfig gpt(std::string name, std::int64_t layers, std::int64_t hidden) {
+  constexpr std::int64_t kHeadDim = 128;
+  return {.name = std::move(name),
+          .layers = layers,
+          .hidden = hidden,
+          .heads = hidden / kHeadDim,
+          .kv_heads = hidden / kHeadDim,
+          .head_dim = kHeadDim,
+          .ffn = 4 * hidden,
           .vocab = 50257,
           .max_positions = 2048,
           .embeddings = Embeddings::kTied,
@@ -171,7 +172,9 @@ std::vector<ModelConfig> presets() {
           qwen25_15b(),
           qwen25_7b(),
           qwen3_8b(),
-          gpt_7b()};
+          gpt("gpt-7b", 32, 4096),    // table 2.1, "GPT-3 6.7B"
+          gpt("gpt-13b", 40, 5120),   // layers and hidden as Llama's 13B
+          gpt("gpt-65b", 80, 8192)};  // layers and hidden as Llama's 65B
 }
 
 }  // namespace

@@ -19,11 +19,18 @@ std::string gibibytes(double bytes) {
   return amount < 1e5 ? fmt::format("{:>9.1f}", amount) : fmt::format("{:>9.1e}", amount);
 }
 
+struct Sums {
+  double device_bytes = 0;
+  double host_bytes = 0;
+  double sequence_seconds = 0;
+};
+
 std::string row(const std::string& name, const std::array<double, kPartCount>& parts,
-                double device_bytes, double host_bytes, std::string_view verdict) {
+                const Sums& sums, std::string_view verdict) {
   std::string line = fmt::format("  {:<39}", name);
   for (const double bytes : parts) line += gibibytes(bytes);
-  return line + gibibytes(device_bytes) + gibibytes(host_bytes) + fmt::format("  {}\n", verdict);
+  return line + gibibytes(sums.device_bytes) + gibibytes(sums.host_bytes) +
+         fmt::format("{:>9.3g}  {}\n", sums.sequence_seconds, verdict);
 }
 
 std::string_view verdict(const StrategyBill& bill, const Budgets& budgets) {
@@ -32,10 +39,18 @@ std::string_view verdict(const StrategyBill& bill, const Budgets& budgets) {
                                                                          : "host is too small";
 }
 
-std::string row(const StrategyBill& bill, const Budgets& budgets) {
+double sequence_seconds(const StrategyBill& bill, const PlannedRun& run) {
+  const StrategyCase of = strategy_case(run);
+  return compute_seconds(sequence_work(of.config, of.tokens, bill.recompute),
+                         compute_speed(run.target.rates), of.ranks);
+}
+
+std::string row(const StrategyBill& bill, const PlannedRun& run) {
   std::array<double, kPartCount> parts{};
   for (const Part part : kParts) parts[static_cast<std::size_t>(part)] = bill.device_bytes(part);
-  return row(bill.name, parts, bill.device_bytes(), bill.host_bytes(), verdict(bill, budgets));
+  return row(bill.name, parts,
+             {bill.device_bytes(), bill.host_bytes(), sequence_seconds(bill, run)},
+             verdict(bill, run.target.budgets));
 }
 
 Part part_of(std::string_view category) {
@@ -47,7 +62,8 @@ Part part_of(std::string_view category) {
 }
 
 // What is reserved, so that room that nothing is in is counted too.
-std::string row(const report::MemoryBill& bill) {
+std::string row(const OwnRow& own) {
+  const report::MemoryBill& bill = own.bill;
   const report::TierBill& device = bill.tiers[index(Tier::kDevice)];
   std::array<double, kPartCount> parts{};
   for (const report::BillLine& line : device.lines)
@@ -57,8 +73,11 @@ std::string row(const report::MemoryBill& bill) {
   const std::uint64_t on_drives = bill.tiers[index(Tier::kNvme)].reserved_bytes;
   const std::string verdict =
       on_drives > 0 ? fmt::format("fits, {} on NVMe", report::bytes_text(on_drives)) : "fits";
-  return row("Ebbtide", parts, static_cast<double>(device.reserved_bytes),
-             static_cast<double>(bill.tiers[index(Tier::kHost)].reserved_bytes), verdict);
+  return row(
+      "Ebbtide", parts,
+      {static_cast<double>(device.reserved_bytes),
+       static_cast<double>(bill.tiers[index(Tier::kHost)].reserved_bytes), own.sequence_seconds},
+      verdict);
 }
 
 std::string whole_model_text(const StrategyCase& of) {
@@ -80,18 +99,19 @@ StrategyCase strategy_case(const PlannedRun& run) {
           .ranks = static_cast<double>(run.target.ranks)};
 }
 
-std::string compare_text(const PlannedRun& run, const report::MemoryBill* bill) {
+std::string compare_text(const PlannedRun& run, const std::optional<OwnRow>& own) {
   const StrategyCase of = strategy_case(run);
   std::string out = whole_model_text(of);
   out += fmt::format(
-      "strategies, GiB a rank at {} in all; lower bounds in closed form, but the last row\n"
+      "strategies, GiB a rank at {} in all, and seconds that a sequence computes, at the machine's "
+      "efficiencies;\nlower bounds in closed form, but the last row, which is planned\n"
       "  {:<39}",
       run.target.ranks, "device");
   for (const char* part : {"weights", "grads", "optim.", "activ.", "logits", "buffers"})
     out += fmt::format("{:>9}", part);
-  out += fmt::format("{:>9}{:>9}\n", "in all", "host");
-  for (const StrategyBill& strategy : strategies(of)) out += row(strategy, run.target.budgets);
-  if (bill != nullptr) return out + row(*bill);
+  out += fmt::format("{:>9}{:>9}{:>9}\n", "in all", "host", "seconds");
+  for (const StrategyBill& strategy : strategies(of)) out += row(strategy, run);
+  if (own) return out + row(*own);
   return out + "  Ebbtide does not fit\n";
 }
 
@@ -107,6 +127,7 @@ Json strategies_json(const PlannedRun& run) {
     all.push_back({{"name", bill.name},
                    {"device_bytes", bill.device_bytes()},
                    {"host_bytes", bill.host_bytes()},
+                   {"sequence_compute_seconds", sequence_seconds(bill, run)},
                    {"fits", bill.fits(run.target.budgets)},
                    {"amounts", amounts}});
   }

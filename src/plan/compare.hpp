@@ -1,6 +1,7 @@
 // Ebbtide's own bill beside those of the usual strategies, for people and for programs.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,9 +14,15 @@ namespace ebbtide::plan {
 
 StrategyCase strategy_case(const PlannedRun& run);
 
-// The whole model by tensor, then a table with a row a strategy; the last row is `bill`, where the
-// run fits.
-std::string compare_text(const PlannedRun& run, const report::MemoryBill* bill);
+// What Ebbtide's own row says.
+struct OwnRow {
+  const report::MemoryBill& bill;
+  double sequence_seconds = 0;  // of the step, waiting and all, for each of its sequences
+};
+
+// The whole model by tensor, then a table with a row a strategy; the last row is `own`, which there
+// is where the run fits.
+std::string compare_text(const PlannedRun& run, const std::optional<OwnRow>& own);
 
 Json strategies_json(const PlannedRun& run);
 

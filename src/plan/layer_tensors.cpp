@@ -32,7 +32,7 @@ std::vector<LayerTensor> layer_tensors(const model::ModelConfig& config, DType d
   }
   for (const char* name :
        gelu ? std::vector{"up", "GELU output"} : std::vector{"gate", "up", "activated gate"})
-    tensors.push_back({name, ffn, kSplit});
+    tensors.push_back({name, ffn, kSplit, Role::kMlp});
   return tensors;
 }
 

@@ -19,7 +19,7 @@ namespace ebbtide::plan {
 enum class Split : std::uint8_t { kReplicated, kByHeadOrColumn };
 
 // What it is in a layer, where strategies treat it apart.
-enum class Role : std::uint8_t { kLayerInput, kAttentionOutput, kLse, kOther };
+enum class Role : std::uint8_t { kLayerInput, kAttentionOutput, kLse, kMlp, kOther };
 
 struct LayerTensor {
   std::string name;

@@ -16,6 +16,9 @@ struct StateShare {
 // Whether tensors of a layer are split by tensor parallelism over `ranks`.
 enum class Layout : std::uint8_t { kWhole, kTensorParallel, kSequenceParallel };
 
+// Whether the MLP of a layer is worked on for all tokens at once.
+enum class Mlp : std::uint8_t { kWhole, kTiled };
+
 double share_of(const LayerTensor& tensor, Layout layout, double ranks) {
   if (layout == Layout::kWhole) return 1;
   if (layout == Layout::kTensorParallel && tensor.split == Split::kReplicated) return 1;
@@ -24,7 +27,7 @@ double share_of(const LayerTensor& tensor, Layout layout, double ranks) {
 
 class BillMaker {
  public:
-  BillMaker(const StrategyCase& of, std::string name) : of_(of), bill_{std::move(name), {}} {}
+  BillMaker(const StrategyCase& of, std::string name) : of_(of), bill_{.name = std::move(name)} {}
 
   BillMaker& states(const StateShare& share) {
     return states_of(parameter_counts(of_.config).all, share);
@@ -61,10 +64,16 @@ class BillMaker {
         add(Part::kActivations, tensor.name, layers() * bytes(tensor, layout));
     return *this;
   }
-  BillMaker& recomputed_layer(Layout layout) {
+  BillMaker& recomputed_layer(Layout layout, Mlp mlp = Mlp::kWhole) {
     double sum = 0;
-    for (const LayerTensor& tensor : tensors()) sum += bytes(tensor, layout);
-    return add(Part::kBuffers, "the layer recomputed", sum);
+    for (const LayerTensor& tensor : tensors())
+      sum += mlp == Mlp::kTiled && tensor.role == Role::kMlp ? 0 : bytes(tensor, layout);
+    return recomputes(Recompute::kFull).add(Part::kBuffers, "the layer recomputed", sum);
+  }
+  BillMaker& inputs_on_host() {
+    for (const LayerTensor& tensor : tensors())
+      if (tensor.role == Role::kLayerInput) host(tensor, layers(), Layout::kSequenceParallel);
+    return *this;
   }
   BillMaker& scores(Part part, double layers) {
     return add(part, "attention scores", layers * score_bytes(of_.config, of_.tokens, of_.dtype));
@@ -82,6 +91,10 @@ class BillMaker {
   }
   std::vector<LayerTensor> tensors() const { return layer_tensors(of_.config, of_.dtype); }
   double layers() const { return static_cast<double>(of_.config.layers); }
+  BillMaker& recomputes(Recompute what) {
+    bill_.recompute = what;
+    return *this;
+  }
   StrategyBill done() { return std::move(bill_); }
 
  private:
@@ -113,7 +126,7 @@ StrategyBill selective_recompute(const StrategyCase& of) {
   BillMaker bill(of, "ZeRO-3, selective recompute, not fused");
   bill.states({of.ranks, of.ranks, of.ranks}).gathered_layers();
   bill.saved(bill.layers(), Layout::kWhole).scores(Part::kBuffers, 1).logits(1);
-  return bill.done();
+  return bill.recomputes(Recompute::kAttention).done();
 }
 
 StrategyBill full_recompute(const StrategyCase& of) {
@@ -209,10 +222,21 @@ StrategyBill rounding_buffers(const StrategyCase& of) {
 StrategyBill offloaded_layer_inputs(const StrategyCase& of) {
   BillMaker bill(of, "ZeRO-3, recompute, inputs on the host");
   bill.states({of.ranks, of.ranks, of.ranks}).gathered_layers();
+  bill.recomputed_layer(Layout::kSequenceParallel).logits(of.ranks).inputs_on_host();
+  return bill.done();
+}
+
+StrategyBill recomputed_tensor_parallel(const StrategyCase& of) {
+  BillMaker bill(of, "tensor, sequence parallel, recompute");
+  bill.states({of.ranks, of.ranks, of.ranks}).saved_inputs(Layout::kSequenceParallel);
   bill.recomputed_layer(Layout::kSequenceParallel).logits(of.ranks);
-  for (const LayerTensor& tensor : bill.tensors())
-    if (tensor.role == Role::kLayerInput)
-      bill.host(tensor, bill.layers(), Layout::kSequenceParallel);
+  return bill.done();
+}
+
+StrategyBill tiled_on_host(const StrategyCase& of) {
+  BillMaker bill(of, "the same, loss and MLP in tiles");
+  bill.states({of.ranks, of.ranks, of.ranks}).state_on_host().gathered_layers();
+  bill.recomputed_layer(Layout::kSequenceParallel, Mlp::kTiled).inputs_on_host();
   return bill.done();
 }
 
@@ -222,10 +246,7 @@ namespace {
 StrategyBill all_on_host(const StrategyCase& of) {
   BillMaker bill(of, "ZeRO-3, state and inputs on the host");
   bill.states({of.ranks, of.ranks, of.ranks}).state_on_host().gathered_layers();
-  bill.recomputed_layer(Layout::kSequenceParallel).logits(of.ranks);
-  for (const LayerTensor& tensor : bill.tensors())
-    if (tensor.role == Role::kLayerInput)
-      bill.host(tensor, bill.layers(), Layout::kSequenceParallel);
+  bill.recomputed_layer(Layout::kSequenceParallel).logits(of.ranks).inputs_on_host();
   return bill.done();
 }
 
@@ -242,10 +263,12 @@ std::vector<StrategyBill> strategies(const StrategyCase& of) {
           full_recompute(of),
           tensor_parallel(of, "tensor parallel", Layout::kTensorParallel),
           tensor_parallel(of, "tensor and sequence parallel", Layout::kSequenceParallel),
+          recomputed_tensor_parallel(of),
           pipeline_parallel(of),
           rounding_buffers(of),
           offloaded_layer_inputs(of),
-          all_on_host(of)};
+          all_on_host(of),
+          tiled_on_host(of)};
 }
 
 }  // namespace ebbtide::plan

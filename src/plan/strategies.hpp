@@ -12,7 +12,8 @@
 //               a p-th of the layers
 //  offload      MEMO (Zhao et al., SIGMOD 2025): two buffers of a whole layer on the device, all
 //               layers but the last two on the host; ALST (Bekman et al. 2025, arXiv 2506.13996v1):
-//               layer inputs on the host; ZeRO-Infinity (Rajbhandari et al. 2021): the state there
+//               layer inputs on the host, loss and MLP a tile at a time, which counts as nothing;
+//               ZeRO-Infinity (Rajbhandari et al. 2021): the state there
 #pragma once
 
 #include <cstdint>
@@ -21,6 +22,7 @@
 
 #include "ebbtide/plan.hpp"
 #include "src/plan/layer_tensors.hpp"
+#include "src/plan/strategy_time.hpp"
 
 namespace ebbtide::plan {
 
@@ -46,6 +48,7 @@ struct Amount {
 struct StrategyBill {
   std::string name;
   std::vector<Amount> amounts;
+  Recompute recompute = Recompute::kNone;
 
   double device_bytes() const;
   double host_bytes() const;
@@ -65,6 +68,10 @@ struct StrategyCase {
 StrategyBill whole_model(const StrategyCase& of);
 StrategyBill rounding_buffers(const StrategyCase& of);
 StrategyBill offloaded_layer_inputs(const StrategyCase& of);
+// Tensor and sequence parallel over `ranks`, which also divide the state, with full recomputation.
+StrategyBill recomputed_tensor_parallel(const StrategyCase& of);
+// State and layer inputs on the host, loss and MLP in tiles: all that ALST has.
+StrategyBill tiled_on_host(const StrategyCase& of);
 
 // All strategies, in the order in which a table shows them.
 std::vector<StrategyBill> strategies(const StrategyCase& of);

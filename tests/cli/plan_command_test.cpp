@@ -118,6 +118,7 @@ TEST_F(PlanCommand, SetsTheUsualStrategiesBesideItsOwnBill) {
     for (const json& amount : strategy["amounts"]) device += amount["device_bytes"].get<double>();
     EXPECT_DOUBLE_EQ(device, strategy["device_bytes"]) << strategy["name"];
     EXPECT_EQ(strategy["fits"], true) << "a small model on a large card";
+    EXPECT_GT(strategy["sequence_compute_seconds"], 0) << strategy["name"];
   }
   EXPECT_FALSE(planned({}).contains("strategies"));
 }
