@@ -48,9 +48,11 @@ struct EngineOptions {
 
 // What the engine saw itself do in all runs so far, not what the plan said.
 struct EngineCounters {
-  PerTier<std::uint64_t> touched_bytes{};  // highest byte touched in each space
-  PerLane<std::uint64_t> moved_bytes{};    // whole pages on the disk lanes
-  std::uint64_t poisoned_bytes = 0;        // filled under FreedBlocks::kPoison
+  // The end of the highest place touched in each space; a place is a multiple of the tier's
+  // alignment.
+  PerTier<std::uint64_t> touched_bytes{};
+  PerLane<std::uint64_t> moved_bytes{};  // whole pages on the disk lanes
+  std::uint64_t poisoned_bytes = 0;      // filled under FreedBlocks::kPoison
   // Under OffloadCheck::kChecksum, of what came back from disk, in homes read between runs too:
   // compared, and with nothing known to compare it with.
   std::uint64_t checked_bytes = 0;

@@ -8,6 +8,7 @@
 #include "src/hardware/rank_view.hpp"
 #include "src/report/units.hpp"
 #include "src/train/budgets.hpp"
+#include "src/train/resolve_options.hpp"
 
 namespace ebbtide::plan {
 namespace {
@@ -27,12 +28,6 @@ std::uint64_t page_floor(std::uint64_t bytes) {
 
 std::uint64_t less(std::uint64_t bytes, std::uint64_t margin) {
   return page_floor(bytes > margin ? bytes - margin : 0);
-}
-
-void pace_links(HardwareModel& rates, const train::TransferOptions& transfer) {
-  if (!transfer.link_bytes_per_s) return;
-  for (Rate* link : {&rates.d2h, &rates.h2d})
-    link->bytes_per_s = std::min(link->bytes_per_s, *transfer.link_bytes_per_s);
 }
 
 PerTier<BudgetSource> sources_of(const train::MemoryOptions& memory) {
@@ -64,8 +59,8 @@ Target target_of(const hardware::Machine& machine, const train::TrainOptions& op
                  std::uint64_t ranks) {
   Target target;
   target.name = machine.name;
-  target.rates = hardware::hardware_of(machine, options.run.dtype, ranks);
-  pace_links(target.rates, options.transfer);
+  target.rates =
+      train::paced(hardware::hardware_of(machine, options.run.dtype, ranks), options.transfer);
   target.ranks = ranks;
   target.ranks_on_node = hardware::ranks_on_node(machine, ranks);
   target.flops_per_s = hardware::peak_flops_per_s(machine.device, options.run.dtype);
@@ -92,9 +87,8 @@ Target target_of(const hardware::Machine& machine, const train::TrainOptions& op
 
 Target this_machine(const train::TrainOptions& options) {
   Target target;
-  target.rates = generic_cpu_hardware();
+  target.rates = train::paced(generic_cpu_hardware(), options.transfer);
   target.name = "this machine, at the speeds of a " + target.rates.name;
-  pace_links(target.rates, options.transfer);
   target.flops_per_s = target.rates.device_flops_per_s;
   target.flops = FlopRate::kSustained;
   const Budgets here = budgets_here(options.memory);

@@ -94,4 +94,13 @@ PlanOptions plan_options(const TrainOptions& options, const HardwareModel& hardw
   return plan;
 }
 
+HardwareModel paced(HardwareModel hardware, const TransferOptions& transfer) {
+  if (!transfer.link_bytes_per_s) return hardware;
+  SharedRates& shared = hardware.shared;
+  for (double* rate : {&hardware.d2h.bytes_per_s, &hardware.h2d.bytes_per_s,
+                       &shared.link_bytes_per_s, &shared.link_both_ways_bytes_per_s})
+    *rate = std::min(*rate, *transfer.link_bytes_per_s);
+  return hardware;
+}
+
 }  // namespace ebbtide::train

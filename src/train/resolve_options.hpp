@@ -6,6 +6,7 @@
 #include <limits>
 #include <vector>
 
+#include "ebbtide/hardware.hpp"
 #include "ebbtide/plan.hpp"
 #include "src/model/llama.hpp"
 #include "src/train/options.hpp"
@@ -38,5 +39,8 @@ std::vector<std::int64_t> groups_to_try(const model::StepShape& shape,
 
 // Loads are issued at least two 99th percentiles of the drives' latency ahead.
 PlanOptions plan_options(const TrainOptions& options, const HardwareModel& hardware);
+
+// The machine behind a link that --link-bandwidth slows.
+HardwareModel paced(HardwareModel hardware, const TransferOptions& transfer);
 
 }  // namespace ebbtide::train

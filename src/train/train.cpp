@@ -33,11 +33,7 @@ std::int64_t usable_threads(const RunShape& run) {
 }
 
 HardwareModel hardware_of(const TrainOptions& options) {
-  HardwareModel hardware = options.hardware.value_or(generic_cpu_hardware());
-  if (!options.transfer.link_bytes_per_s) return hardware;
-  for (Rate* link : {&hardware.d2h, &hardware.h2d})
-    link->bytes_per_s = std::min(link->bytes_per_s, *options.transfer.link_bytes_per_s);
-  return hardware;
+  return paced(options.hardware.value_or(generic_cpu_hardware()), options.transfer);
 }
 
 RunModel run_model(const TrainOptions& options, std::int64_t threads) {

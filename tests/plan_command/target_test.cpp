@@ -52,7 +52,11 @@ TEST(Target, PacesItsLinksAsOptionsSay) {
   train::TrainOptions options = bf16();
   options.transfer.link_bytes_per_s = 1e9;
   const hardware::Machine machine = hardware::load_machine("rtx4090");
-  EXPECT_EQ(target_of(machine, options, 1).rates.h2d.bytes_per_s, 1e9);
+  const HardwareModel slow = target_of(machine, options, 1).rates;
+  EXPECT_EQ(slow.h2d.bytes_per_s, 1e9);
+  // What the simulator takes it from: else the pace were planned for and then not simulated.
+  EXPECT_EQ(slow.rate_alone(Lane::kD2h).bytes_per_s, 1e9);
+  EXPECT_EQ(slow.shared.link_both_ways_bytes_per_s, 1e9);
   options.transfer.link_bytes_per_s = 1e12;
   EXPECT_EQ(target_of(machine, options, 1).rates.h2d.bytes_per_s,
             hardware::hardware_of(machine, DType::kBf16, 1).h2d.bytes_per_s);

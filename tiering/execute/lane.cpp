@@ -30,7 +30,7 @@ void LaneWalker::touch(Tier tier, std::uint64_t address, std::uint64_t size_byte
                 fmt::format("the {} lane touches bytes {} to {} of the {} tier, which has {}",
                             name(lane_), address, address + size_bytes, name(tier), limit));
   std::uint64_t& highest = record_.touched_bytes[index(tier)];
-  highest = std::max(highest, address + size_bytes);
+  highest = std::max(highest, address + extent(size_bytes, tier));
 }
 
 std::byte* LaneWalker::touch_memory(Tier tier, std::uint64_t address, std::uint64_t size_bytes) {

@@ -14,7 +14,7 @@ namespace ebbtide::execute {
 
 // What a lane saw itself do since the engine was made.
 struct LaneRecord {
-  PerTier<std::uint64_t> touched_bytes{};  // highest byte touched
+  PerTier<std::uint64_t> touched_bytes{};  // end of the highest place touched
   std::uint64_t moved_bytes = 0;
 };
 
