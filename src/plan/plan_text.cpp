@@ -160,7 +160,11 @@ std::string candidates_text(const PlannedRun& run) {
                                      : std::string(in_short(tried[i].why_not)),
                        planned ? "  <- planned" : "");
   }
-  if (tried.size() > kMostShown) out += "  and others, of which none is faster (--json has all)\n";
+  if (tried.size() > kMostShown) out += "  and slower ones (--json has all)\n";
+  if (run.fits() && !is_planned(tried.front().candidate, run))
+    out +=
+        "  of those within 0.5 % of the fastest, the one that writes least to NVMe, then the one\n"
+        "  that holds least of the host, is planned\n";
   return out;
 }
 

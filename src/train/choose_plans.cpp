@@ -17,14 +17,14 @@ namespace ebbtide::train {
 namespace {
 
 // Five seconds or so of planning beside the first plans, proofs and simulations counted.
-constexpr std::size_t kMostPlannedOps = 800'000;
+constexpr std::size_t kMostPlannedTasks = 800'000;
 
-// Whether there are enough candidates in kMostPlannedOps to choose from.
+// Whether there are enough candidates in kMostPlannedTasks to choose from.
 bool is_searched_whole(const RunModel& run) {
   constexpr std::int64_t kCandidates = 4;
   const std::int64_t chunks = run.shape.chunks();
   return kCandidates * run.config.layers * chunks * (chunks + 1) <
-         static_cast<std::int64_t>(kMostPlannedOps);
+         static_cast<std::int64_t>(kMostPlannedTasks);
 }
 
 // Plans what the search tries and keeps the best plans.
@@ -47,7 +47,9 @@ class Chooser {
     tell_of_homes_that_do_not_fit();
     search(
         space(), [this](const Candidate& candidate) { return attempt(candidate); },
-        [this] { return effort_ == Effort::kFirstThatFits || planned_ops_ >= kMostPlannedOps; });
+        [this] {
+          return effort_ == Effort::kFirstThatFits || planned_tasks_ >= kMostPlannedTasks;
+        });
     if (!kept_) return std::nullopt;
     const Candidate best = best_of(tried_).candidate;
     if (kept_candidate_ != best) kept_ = plan(best, settings_);
@@ -79,8 +81,8 @@ class Chooser {
     if (options_.planning.prefetch_chunk_steps) return;
     double shortest_s = mean_jittered_seconds(*kept_);
     for (const double times : {4.0, 16.0}) {
-      if (planned_ops_ + ops_of_candidate_ > kMostPlannedOps) return;
-      planned_ops_ += ops_of_candidate_;
+      if (planned_tasks_ + tasks_of_candidate_ > kMostPlannedTasks) return;
+      planned_tasks_ += tasks_of_candidate_;
       PlanSettings settings = settings_;
       settings.options.prefetch_seconds *= times;
       StepPlans plans = plan(best, settings);
@@ -136,7 +138,7 @@ class Chooser {
       tried.nvme_bytes_written = totals.moved_bytes[index(Lane::kNvmeWrite)];
       tried.host_bytes = plans.reserved_bytes()[index(Tier::kHost)];
       tried_.push_back(tried);
-      ops_of_candidate_ = ops_of(plans);
+      tasks_of_candidate_ = tasks_of(plans);
       keep_if_best(candidate, std::move(plans));
     } catch (const Error& error) {
       if (error.code() != make_error_code(Errc::kDoesNotFit)) throw;
@@ -144,15 +146,16 @@ class Chooser {
       tried.why_not = error.what();
       tried_.push_back(tried);
     }
-    planned_ops_ += ops_of_candidate_;
+    planned_tasks_ += tasks_of_candidate_;
     if (on_tried_) on_tried_(tried);
     return tried;
   }
 
-  static std::size_t ops_of(const StepPlans& plans) {
-    std::size_t ops = 0;
-    for (const report::Planned& planned : plans.planned()) ops += planned.program->op_count();
-    return ops;
+  static std::size_t tasks_of(const StepPlans& plans) {
+    std::size_t tasks = 0;
+    for (const report::Planned& planned : plans.planned())
+      for (const std::vector<Task>& lane : planned.plan->tasks) tasks += lane.size();
+    return tasks;
   }
 
   void keep_if_best(const Candidate& candidate, StepPlans plans) {
@@ -173,8 +176,8 @@ class Chooser {
   std::optional<StepPlans> kept_;
   Candidate kept_candidate_;
   std::optional<Error> why_not_;
-  std::size_t planned_ops_ = 0;
-  std::size_t ops_of_candidate_ = 0;  // of the last one that fitted
+  std::size_t planned_tasks_ = 0;
+  std::size_t tasks_of_candidate_ = 0;  // of the last one that fitted
 };
 
 // Layers are alike: where whole programs are too large to try many, two layers with their part of
