@@ -48,7 +48,8 @@ class Chooser {
     search(
         space(), [this](const Candidate& candidate) { return attempt(candidate); },
         [this] {
-          return effort_ == Effort::kFirstThatFits || planned_tasks_ >= kMostPlannedTasks;
+          return effort_ == Effort::kFirstThatFits ||
+                 planned_tasks_ + tasks_of_candidate_ > kMostPlannedTasks;
         });
     if (!kept_) return std::nullopt;
     const Candidate best = best_of(tried_).candidate;

@@ -70,7 +70,12 @@ Error homes_do_not_fit(const RunModel& run, const TrainOptions& options,
   const Placed& placed = closest(possible, budgets);
   const std::optional<PerTier<std::uint64_t>> fit =
       bytes_that_fit(run, placed, options, evaluation_tokens, settings);
-  std::string text = "weights, gradients and optimizer state do not fit where they stay";
+  std::string text = fmt::format(
+      "weights, gradients and optimizer state do not fit where they stay; nearest to fit are "
+      "weights "
+      "on {}, gradients on {} and optimizer state on {}, which all of this takes",
+      name(placed.placement.parameters), name(placed.placement.gradients),
+      name(placed.placement.optimizer));
   for (const Tier tier : kTiers) {
     if (placed.need(tier) <= budgets.of(tier)) continue;
     text += fmt::format("; --{}-memory {} has to be at least {} bytes", name(tier),

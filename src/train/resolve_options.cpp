@@ -1,6 +1,7 @@
 #include "src/train/resolve_options.hpp"
 
 #include <algorithm>
+#include <array>
 
 namespace ebbtide::train {
 
@@ -61,17 +62,17 @@ std::vector<model::ActivationPolicy> policies_to_start_with(
 // again: where anything is recomputed, norms are first.
 std::vector<model::ActivationPolicy> policies_to_change_to(const PlanningOptions& options) {
   if (!is_automatic(options)) return policies_to_try(options);
-  std::vector<model::SavedFraction> fractions{1.0};
-  for (const double part : {1.0, 0.75, 0.5, 0.25}) fractions.emplace_back(0.0, part, part);
-  fractions.emplace_back(0.0, 1.0, 0.0);
-  fractions.emplace_back(0.0, 0.0, 1.0);
+  // Those that differ most come first: of large programs only some are tried.
+  const std::array fractions{model::SavedFraction(0, 1, 0),     model::SavedFraction(0.0),
+                             model::SavedFraction(0, 0.5, 0.5), model::SavedFraction(0, 0.25, 0.25),
+                             model::SavedFraction(0, 1, 1),     model::SavedFraction(0, 0.75, 0.75),
+                             model::SavedFraction(0, 0, 1),     model::SavedFraction(1.0)};
+  const bool leaves = options.activation_reach != Reach::kDevice;
   std::vector<model::ActivationPolicy> policies;
-  for (const model::SavedFraction& fraction : fractions) {
-    policies.push_back({ActivationMode::kAuto, fraction, options.activation_reach});
-    if (options.activation_reach != Reach::kDevice)
-      policies.push_back({ActivationMode::kOffload, fraction, options.activation_reach});
-  }
-  policies.push_back({ActivationMode::kAuto, 0.0, options.activation_reach});
+  for (const ActivationMode mode : {ActivationMode::kOffload, ActivationMode::kAuto})
+    for (const model::SavedFraction& fraction : fractions)
+      if (mode == ActivationMode::kAuto || (leaves && fraction != model::SavedFraction(0.0)))
+        policies.push_back({mode, fraction, options.activation_reach});
   return policies;
 }
 

@@ -184,14 +184,14 @@ TEST(Search, IsFasterThanItsFirstPlansBehindASlowLink) {
   EXPECT_LT(best_of(tried).step_seconds, 0.8 * first->step_seconds);
 }
 
-// 24 layers of 128 chunks: too many ops to try whole programs.
+// 52 layers of 64 chunks: too many ops to try whole programs.
 TEST(Search, BeginsLargeProgramsWithWhatTwoLayersSay) {
   TrainOptions options;
-  options.run.seq_len = 16384;
+  options.run.seq_len = 8192;
   options.planning.chunk_tokens = 128;
   RunModel run;
   run.config = model::preset("demo");
-  run.config.layers = 24;
+  run.config.layers = 52;
   run.shape = resolve_shape(run.config, options);
   HardwareModel hardware = generic_cpu_hardware();
   hardware.d2h.bytes_per_s = hardware.h2d.bytes_per_s = 2e7;
