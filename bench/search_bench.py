@@ -79,7 +79,8 @@ def best_setting(runner: Runner, case: Case, settings: list[list[str]]) -> list[
 
 
 def text_of(plan: dict) -> str:
-    return (f"{plan['activations']} {plan['offload_fraction']:g}, group {plan['attention_group']}, "
+    saved = "/".join(f"{plan['saved_fraction'][part]:g}" for part in ("norms", "heads", "mlp"))
+    return (f"{plan['activations']} {saved}, group {plan['attention_group']}, "
             f"weights on {plan['parameter_tier']}")
 
 
