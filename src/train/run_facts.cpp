@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "ebbtide/error.hpp"
 #include "tiering/tiers/checksums.hpp"
@@ -42,9 +43,8 @@ std::uint64_t checksum_bytes(std::span<const report::Planned> programs) {
 }  // namespace
 
 model::ModelConfig load_any_config(const TrainOptions& options) {
-  const fs::path path = options.model;
-  return fs::is_directory(path) ? model::read_config(path / "config.json")
-                                : model::preset(options.model);
+  const std::optional<fs::path> directory = model_directory(options);
+  return directory ? model::read_config(*directory / "config.json") : model::preset(options.model);
 }
 
 model::ModelConfig load_config(const TrainOptions& options) {

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <optional>
 #include <system_error>
+#include <vector>
 
 #include "ebbtide/error.hpp"
+#include "src/model/config.hpp"
 #include "src/train/checkpoint.hpp"
 #include "src/train/checkpoint_directory.hpp"
 
@@ -42,14 +44,20 @@ std::optional<std::string> other_weights(const TrainOptions& options) {
 
 }  // namespace
 
+std::optional<fs::path> model_directory(const TrainOptions& options) {
+  const std::vector<std::string> shapes = model::preset_names();
+  if (std::ranges::find(shapes, options.model) != shapes.end()) return std::nullopt;
+  return fs::is_directory(options.model) ? std::optional<fs::path>(options.model) : std::nullopt;
+}
+
 WeightSource find_weights(const TrainOptions& options) {
   using Kind = WeightSource::Kind;
   if (!options.checkpoint.resume.empty())
     return {Kind::kCheckpoint, find_checkpoint(options.checkpoint.resume)};
-  const fs::path model = options.model;
-  if (!fs::is_directory(model)) return {};
-  const fs::path weights = model / kWeightsFile;
-  if (fs::exists(weights)) return {Kind::kModel, model};
+  const std::optional<fs::path> directory = model_directory(options);
+  if (!directory) return {};
+  const fs::path weights = *directory / kWeightsFile;
+  if (fs::exists(weights)) return {Kind::kModel, *directory};
   if (fs::is_symlink(weights))
     throw Error(Errc::kBadUsage,
                 fmt::format("--model {}: {} is a link to {}, which is missing", options.model,

@@ -3,11 +3,16 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "src/train/options.hpp"
 
 namespace ebbtide::train {
+
+// The directory that --model names; nothing where it names a built-in shape, which it also does
+// where there is a directory of that name (./demo is that).
+std::optional<std::filesystem::path> model_directory(const TrainOptions& options);
 
 struct WeightSource {
   enum class Kind : std::uint8_t { kRandom, kModel, kCheckpoint };

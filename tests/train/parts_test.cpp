@@ -1,12 +1,17 @@
 // Budgets, placements, policies and drive wear: pure functions of what is asked and there.
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "ebbtide/error.hpp"
 #include "src/train/budgets.hpp"
 #include "src/train/choose_plans.hpp"
 #include "src/train/placement.hpp"
 #include "src/train/resolve_options.hpp"
+#include "src/train/run_facts.hpp"
 #include "src/train/wear.hpp"
+#include "src/train/weight_source.hpp"
+#include "tests/temporary_directory.hpp"
 
 namespace ebbtide::train {
 namespace {
@@ -115,6 +120,22 @@ TEST(Policies, AreTakenAsGiven) {
   EXPECT_EQ(policies[0].mode, model::ActivationMode::kOffload);
   EXPECT_EQ(policies[0].saved_fraction, 0.25);
   EXPECT_EQ(policies[0].reach, Reach::kHost);
+}
+
+// Whoever stands where the demo left its files.
+TEST(Model, NamesABuiltInShapeAlsoBesideADirectoryOfThatName) {
+  const test::TemporaryDirectory directory;
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::create_directory(directory.path() / "demo");
+  std::filesystem::current_path(directory.path());
+  TrainOptions options;
+  options.model = "demo";
+  EXPECT_FALSE(model_directory(options).has_value());
+  EXPECT_EQ(load_config(options).layers, 4);
+  options.model = "./demo";
+  EXPECT_EQ(model_directory(options), std::filesystem::path("./demo"));
+  EXPECT_THROW(load_config(options), Error);  // there is no config.json in it
+  std::filesystem::current_path(before);
 }
 
 // 1 TB at 600 bytes written a byte is 6e14; a year of 1 GB/s is 3.2e16.
