@@ -4,6 +4,7 @@
 
 #include "ebbtide/error.hpp"
 #include "src/cli/flags.hpp"
+#include "src/train/budgets.hpp"
 
 namespace ebbtide::cli {
 namespace {
@@ -11,8 +12,8 @@ namespace {
 using train::TrainOptions;
 
 constexpr Range kAtLeastOne{.least = 1, .most = INT64_MAX};
-// What 32-bit operand addresses in units of 256 bytes reach.
-constexpr Range kDeviceBytes{.least = 1, .most = std::int64_t{1} << 40};
+constexpr Range kDeviceBytes{.least = 1,
+                             .most = static_cast<std::int64_t>(train::kLargestDeviceBytes)};
 constexpr Range kOrOff{.least = 0, .most = INT64_MAX};
 // 2^40 tokens, sequences or steps: products of two stay below 2^63 with any model's sizes.
 constexpr std::int64_t kMostThings = std::int64_t{1} << 40;

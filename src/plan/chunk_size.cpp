@@ -33,10 +33,7 @@ std::optional<OtherChunk> faster_chunk(const Request& request, const PlannedRun&
   EBBTIDE_CHECK(run.fits(), run.why_not);
   if (run.step.front().program->op_count() > kMostOps) return std::nullopt;
   std::optional<OtherChunk> best;
-  double shortest_s = 0;
-  for (const SimulatedProgram& program : run.step)
-    shortest_s += static_cast<double>(program.times) * program.timeline.step_seconds;
-  shortest_s *= kWorthTelling;
+  double shortest_s = kWorthTelling * run.step_seconds();
   for (const std::int64_t tokens : {run.shape.chunk_tokens / 2, run.shape.chunk_tokens * 2}) {
     if (tokens < 1 || tokens > run.shape.seq_len) continue;
     const std::optional<double> seconds = step_seconds(request, run, tokens);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "ebbtide/error.hpp"
+#include "src/train/budgets.hpp"
 #include "src/train/choose_plans.hpp"
 #include "src/train/resolve_options.hpp"
 #include "src/train/run_facts.hpp"
@@ -27,34 +28,27 @@ train::RunModel run_model(const model::ModelConfig& config, const model::StepSha
   return {.config = config, .shape = shape, .device_kernels = {}, .host_kernels = {}};
 }
 
-void add_program(const train::PlannedProgram& planned, std::int64_t times,
-                 const HardwareModel& rates, std::vector<SimulatedProgram>& step) {
-  const auto known = std::ranges::find(step, &planned.plan, &SimulatedProgram::plan);
-  if (known != step.end()) {
-    known->times += times;
-    return;
-  }
-  step.push_back({planned.name, &planned.program, &planned.plan, times,
-                  simulate(planned.program, planned.plan, rates)});
-}
-
-// A step in the order in which it runs; micro-steps between the first and the last are alike.
+// A step in the order in which it runs.
 std::vector<SimulatedProgram> simulate_step(train::StepPlans& plans,
                                             const train::TrainOptions& options) {
   std::vector<SimulatedProgram> step;
-  const std::int64_t count = options.run.micro_steps();
   const HardwareModel& rates = plans.settings().hardware;
-  const auto add = [&](std::int64_t at, std::int64_t times) {
-    add_program(plans.micro_step(options.run.seq_len, at, count), times, rates, step);
-  };
-  add(0, 1);
-  if (count > 2) add(1, count - 2);
-  if (count > 1) add(count - 1, 1);
-  add_program(plans.optimizer(), 1, rates, step);
+  plans.for_each_of_step(options.run.seq_len, options.run.micro_steps(),
+                         [&](const train::PlannedProgram& planned, std::int64_t times) {
+                           step.push_back({planned.name, &planned.program, &planned.plan, times,
+                                           simulate(planned.program, planned.plan, rates)});
+                         });
   return step;
 }
 
 }  // namespace
+
+double PlannedRun::step_seconds() const {
+  double seconds = 0;
+  for (const SimulatedProgram& program : step)
+    seconds += static_cast<double>(program.times) * program.timeline.step_seconds;
+  return seconds;
+}
 
 model::StepShape shape_of(const Request& request, const model::ModelConfig& config) {
   return train::resolve_shape(
@@ -88,9 +82,6 @@ PlannedRun plan_run(const Request& request, const train::OnTried& on_tried) {
 
 namespace {
 
-// A device has what a plan can address; other tiers more than any machine has, with room to add.
-constexpr std::uint64_t kLargestDevice = std::uint64_t{1} << 40;
-constexpr std::uint64_t kPlenty = std::uint64_t{1} << 60;
 // Longer programs take seconds a plan: there the first budget that is found has to do.
 constexpr std::int64_t kMostChunksToNarrow = 64;
 constexpr int kNarrowings = 6;
@@ -119,12 +110,14 @@ std::optional<std::uint64_t> taken(const Request& request, const PlannedRun& run
 std::optional<std::uint64_t> sufficient(const Request& request, const PlannedRun& run, Tier tier) {
   const Budgets budgets = run.target.budgets;
   if (tier == Tier::kDevice) {
+    constexpr std::uint64_t kMost = train::kLargestDeviceBytes;
     const std::uint64_t smallest = train::smallest_device_bytes(
-        run_model(run.config, run.shape), request.options, with(budgets, tier, kLargestDevice));
-    return taken(request, run, tier, with(budgets, tier, std::min(smallest, kLargestDevice)));
+        run_model(run.config, run.shape), request.options, with(budgets, tier, kMost));
+    return taken(request, run, tier, with(budgets, tier, std::min(smallest, kMost)));
   }
   std::uint64_t too_small = budgets.of(tier);
-  std::optional<std::uint64_t> enough = taken(request, run, tier, with(budgets, tier, kPlenty));
+  std::optional<std::uint64_t> enough =
+      taken(request, run, tier, with(budgets, tier, train::kUnlimitedBytes));
   if (!enough || run.shape.chunks() > kMostChunksToNarrow) return enough;
   for (int i = 0; i < kNarrowings && too_small < *enough; ++i) {
     const std::uint64_t middle = too_small + (*enough - too_small) / 2;

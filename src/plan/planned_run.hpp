@@ -49,6 +49,8 @@ struct PlannedRun {
   std::vector<Remedy> remedies;
 
   bool fits() const { return plans.has_value(); }
+  // Of the whole step, simulated.
+  double step_seconds() const;
 };
 
 // Blocks for seconds on long sequences. Throws Error for what cannot be planned whatever the

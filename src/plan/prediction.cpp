@@ -15,7 +15,6 @@ void add_program(const SimulatedProgram& simulated, Prediction& sum) {
   const auto times = static_cast<double>(simulated.times);
   const auto count = static_cast<std::uint64_t>(simulated.times);
   const Timeline& timeline = simulated.timeline;
-  sum.step_seconds += times * timeline.step_seconds;
   const PerLane<double> exposed = timeline.exposed_seconds(*simulated.plan);
   for (std::size_t lane = 0; lane < kLaneCount; ++lane) {
     LaneUse& use = sum.lanes[lane];
@@ -83,6 +82,7 @@ double model_flops(const model::ModelConfig& config, std::int64_t seq_len) {
 Prediction predict(const PlannedRun& run, const train::TrainOptions& options) {
   EBBTIDE_CHECK(run.fits(), run.why_not);
   Prediction prediction;
+  prediction.step_seconds = run.step_seconds();
   for (const SimulatedProgram& program : run.step) add_program(program, prediction);
   prediction.spread = spread_of(run);
   const std::int64_t sequences = options.run.micro_steps() * run.shape.ranks.data_parallel;

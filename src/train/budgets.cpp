@@ -22,8 +22,6 @@ constexpr std::uint64_t kLeastMargin = std::uint64_t{256} << 20;
 // 19 MiB and more beside the arenas, see the bill's constant). Whether it is enough is seen when
 // the arenas are reserved, after planning.
 constexpr std::uint64_t kMarginOfGiven = std::uint64_t{32} << 20;
-// What 32-bit operand addresses in units of 256 bytes reach.
-constexpr std::uint64_t kLargestDeviceBytes = std::uint64_t{1} << 40;
 constexpr std::uint64_t kMarginShare = 16;
 constexpr std::uint64_t kDiskMarginShare = 20;
 

@@ -9,6 +9,11 @@
 
 namespace ebbtide::train {
 
+// What 32-bit operand addresses in units of 256 bytes reach.
+inline constexpr std::uint64_t kLargestDeviceBytes = std::uint64_t{1} << 40;
+// More than any machine has of a tier, with room to add.
+inline constexpr std::uint64_t kUnlimitedBytes = std::uint64_t{1} << 60;
+
 // What the machine and its container leave to this process.
 struct MachineLimits {
   std::uint64_t memory_bytes = 0;

@@ -46,7 +46,7 @@ class Chooser {
   std::optional<StepPlans> run() {
     tell_of_homes_that_do_not_fit();
     search(
-        space(), [this](const Candidate& candidate) { return attempt(candidate); },
+        space(), tried_, [this](const Candidate& candidate) { attempt(candidate); },
         [this] {
           return effort_ == Effort::kFirstThatFits ||
                  planned_tasks_ + tasks_of_candidate_ > kMostPlannedTasks;
@@ -128,7 +128,7 @@ class Chooser {
     return plans;
   }
 
-  Tried attempt(const Candidate& candidate) {
+  void attempt(const Candidate& candidate) {
     Tried tried{.candidate = candidate};
     try {
       StepPlans plans = plan(candidate, settings_);
@@ -149,7 +149,6 @@ class Chooser {
     }
     planned_tasks_ += tasks_of_candidate_;
     if (on_tried_) on_tried_(tried);
-    return tried;
   }
 
   static std::size_t tasks_of(const StepPlans& plans) {

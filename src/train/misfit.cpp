@@ -8,14 +8,13 @@
 #include <utility>
 
 #include "src/report/units.hpp"
+#include "src/train/budgets.hpp"
 #include "src/train/resolve_options.hpp"
 
 namespace ebbtide::train {
 namespace {
 
 constexpr std::array kTiers{Tier::kDevice, Tier::kHost, Tier::kNvme};
-// More than any machine has, with room to add.
-constexpr std::uint64_t kUnlimitedBytes = std::uint64_t{1} << 60;
 
 // Bytes of each tier that a step takes under the most frugal policy if the tiers where the homes do
 // not fit had no end; nothing where it does not fit even then.

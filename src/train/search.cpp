@@ -32,20 +32,20 @@ Changes changes(const Candidate& from, const std::vector<Choice>& choices,
 
 class Search {
  public:
-  Search(const SearchSpace& space, const Attempt& attempt, const std::function<bool()>& is_enough)
-      : space_(space), attempt_(attempt), is_enough_(is_enough) {}
+  Search(const SearchSpace& space, const std::vector<Tried>& tried, const Attempt& attempt,
+         const std::function<bool()>& is_enough)
+      : space_(space), tried_(tried), attempt_(attempt), is_enough_(is_enough) {}
 
-  std::vector<Tried> run() {
+  void run() {
     for (const Candidate& start : space_.starts) {
-      tried_.push_back(attempt_(start));
+      attempt_(start);
       if (tried_.back().fits) break;
     }
-    if (tried_.empty() || !tried_.back().fits) return std::move(tried_);
+    if (tried_.empty() || !tried_.back().fits) return;
     do {
       while (improve()) {
       }
     } while (improve_both());
-    return std::move(tried_);
   }
 
  private:
@@ -68,7 +68,7 @@ class Search {
 
   void attempt_all(const Changes& changes) {
     for (const Candidate& change : changes)
-      if (!done() && !is_known(change)) tried_.push_back(attempt_(change));
+      if (!done() && !is_known(change)) attempt_(change);
   }
 
   Candidate best() const { return best_of(tried_).candidate; }
@@ -80,9 +80,9 @@ class Search {
   }
 
   const SearchSpace& space_;
+  const std::vector<Tried>& tried_;
   const Attempt& attempt_;
   const std::function<bool()>& is_enough_;
-  std::vector<Tried> tried_;
 };
 
 }  // namespace
@@ -103,9 +103,9 @@ const Tried& best_of(const std::vector<Tried>& tried) {
   return *best;
 }
 
-std::vector<Tried> search(const SearchSpace& space, const Attempt& attempt,
-                          const std::function<bool()>& is_enough) {
-  return Search(space, attempt, is_enough).run();
+void search(const SearchSpace& space, const std::vector<Tried>& tried, const Attempt& attempt,
+            const std::function<bool()>& is_enough) {
+  Search(space, tried, attempt, is_enough).run();
 }
 
 }  // namespace ebbtide::train

@@ -26,13 +26,14 @@ struct SearchSpace {
 // that holds least of the host. Requires one that fits.
 const Tried& best_of(const std::vector<Tried>& tried);
 
-// Plans a candidate and says how long its step is.
-using Attempt = std::function<Tried(const Candidate&)>;
+// Plans a candidate and adds to the list how long its step is.
+using Attempt = std::function<void(const Candidate&)>;
 
-// Every candidate tried, in order; none fits if no start does. Ends when no change makes the
-// best one better, when the best one's step is all work and nothing of it goes to NVMe,
-// or when `is_enough` says so, which is asked once one fits.
-std::vector<Tried> search(const SearchSpace& space, const Attempt& attempt,
-                          const std::function<bool()>& is_enough);
+// Attempts one candidate after the other; `tried` is the list that `attempt` adds to, of which none
+// fits if no start does. Ends when no change makes the best one better, when the best one's step is
+// all work and nothing of it goes to NVMe, or when `is_enough` says so, which is asked once one
+// fits.
+void search(const SearchSpace& space, const std::vector<Tried>& tried, const Attempt& attempt,
+            const std::function<bool()>& is_enough);
 
 }  // namespace ebbtide::train

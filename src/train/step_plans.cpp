@@ -58,18 +58,8 @@ const PlannedProgram& StepPlans::optimizer() {
 }
 
 void StepPlans::plan_all(std::int64_t seq_len, std::int64_t count, std::int64_t evaluation_tokens) {
-  for (const std::int64_t at : {std::int64_t{0}, std::int64_t{1}, count - 1})
-    if (at < count) micro_step(seq_len, at, count);
-  optimizer();
+  for_each_of_step(seq_len, count, [](const PlannedProgram& /*planned*/, std::int64_t /*n*/) {});
   if (evaluation_tokens > 0) evaluation(evaluation_tokens);
-}
-
-template <typename Function>
-void StepPlans::for_each_of_step(std::int64_t seq_len, std::int64_t count, const Function& use) {
-  use(micro_step(seq_len, 0, count), std::int64_t{1});
-  if (count > 2) use(micro_step(seq_len, 1, count), count - 2);
-  if (count > 1) use(micro_step(seq_len, count - 1, count), std::int64_t{1});
-  use(optimizer(), std::int64_t{1});
 }
 
 StepTotals StepPlans::totals(std::int64_t seq_len, std::int64_t count) {

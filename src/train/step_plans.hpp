@@ -47,6 +47,16 @@ class StepPlans {
   // that what does not fit is found before it starts.
   void plan_all(std::int64_t seq_len, std::int64_t count, std::int64_t evaluation_tokens);
 
+  // Calls use(program, times) for each program of a step, in the order in which they run;
+  // micro-steps between the first and the last are alike. Makes the plans that are missing.
+  template <typename Function>
+  void for_each_of_step(std::int64_t seq_len, std::int64_t count, const Function& use) {
+    use(micro_step(seq_len, 0, count), std::int64_t{1});
+    if (count > 2) use(micro_step(seq_len, 1, count), count - 2);
+    if (count > 1) use(micro_step(seq_len, count - 1, count), std::int64_t{1});
+    use(optimizer(), std::int64_t{1});
+  }
+
   // Of a step of `count` micro-steps of `seq_len` tokens; makes the plans that are missing.
   StepTotals totals(std::int64_t seq_len, std::int64_t count);
   // The step's seconds on a machine that strays from its model.
@@ -65,9 +75,6 @@ class StepPlans {
   enum class Kind : std::uint8_t { kMicroStep, kEvaluation, kOptimizer };
   using Key = std::tuple<Kind, std::int64_t, model::GradientStart, model::NormPartials>;
 
-  // Calls use(program, times) for each program of a step.
-  template <typename Function>
-  void for_each_of_step(std::int64_t seq_len, std::int64_t count, const Function& use);
   const PlannedProgram& keep(const Key& key, std::string name, Program program);
   const PlannedProgram* find(const Key& key) const;
   model::StepShape shape(std::int64_t seq_len) const;

@@ -61,7 +61,9 @@ TEST_F(PlanCommand, PrintsWhatTheLogOfARunHasUnderTheSameNames) {
   const std::set<std::string> only_of_runs{"step", "loss", "grad_norm", "learning_rate",
                                            "weights_xxh3"};
   for (const auto& [key, value] : trained.steps.front().items()) {
-    if (!only_of_runs.contains(key)) EXPECT_TRUE(object.contains(key)) << key;
+    if (!only_of_runs.contains(key)) {
+      EXPECT_TRUE(object.contains(key)) << key;
+    }
   }
   for (const auto& [lane, value] : trained.steps.front()["exposed_seconds"].items())
     EXPECT_TRUE(object["exposed_seconds"].contains(lane)) << lane;

@@ -41,8 +41,9 @@ TEST_F(ValueStories, HoldEveryUseAndBeginWithTheMaking) {
       EXPECT_GE(event.start_s, last_s);
       last_s = event.start_s;
     }
-    if (program().home(value) == nullptr && !story.events.empty())
+    if (program().home(value) == nullptr && !story.events.empty()) {
       EXPECT_EQ(story.events.front().access, Access::kWrite) << program().describe(value);
+    }
   }
   EXPECT_EQ(uses, program().use_count());
 }
