@@ -39,8 +39,8 @@ std::string facts_text(const train::RunFacts& facts) {
       "weights on {}, gradients on {}, optimizer state on {}; activations {}\n",
       facts.model, facts.parameters, ebbtide::name(shape.dtype), facts.threads, facts.weights,
       shape.seq_len, shape.chunks(), shape.chunk_tokens, shape.attention_group,
-      ebbtide::name(facts.placement.parameters), ebbtide::name(facts.placement.gradients),
-      ebbtide::name(facts.placement.optimizer), model::describe(facts.activations));
+      describe(facts.placement.parameters), describe(facts.placement.gradients),
+      describe(facts.placement.optimizer), model::describe(facts.activations));
 }
 
 std::string summary_text(const train::RunSummary& summary) {

@@ -36,12 +36,29 @@ struct Parameter {
 // All parameters, embedding first, then layer by layer, final norm, head (absent when tied).
 std::vector<Parameter> parameters(const ModelConfig& config);
 
+// Where one kind of state stays: on `tier`, but for those parameters whose part is on NVMe.
+struct StateTier {
+  Tier tier = Tier::kDevice;
+  double nvme_fraction = 0;  // of the bytes, at most; in [0, 1)
+
+  // NOLINTNEXTLINE(google-explicit-constructor): all of it
+  constexpr StateTier(Tier all) : tier(all) {}
+  constexpr StateTier(Tier most, double on_nvme) : tier(most), nvme_fraction(on_nvme) {}
+  bool operator==(const StateTier&) const = default;
+};
+// "host"; "host, 12.5 % nvme".
+std::string describe(const StateTier& state);
+
 // Where the values that live across steps stay. Of many ranks, each has its shard of them.
 struct StatePlacement {
-  Tier parameters = Tier::kDevice;
-  Tier gradients = Tier::kDevice;
-  Tier optimizer = Tier::kHost;
+  StateTier parameters = Tier::kDevice;
+  StateTier gradients = Tier::kDevice;
+  StateTier optimizer = Tier::kHost;
 
+  // Whether no kind of state is divided between tiers.
+  bool is_whole() const {
+    return parameters.nvme_fraction + gradients.nvme_fraction + optimizer.nvme_fraction == 0;
+  }
   bool operator==(const StatePlacement&) const = default;
 };
 

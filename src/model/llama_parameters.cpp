@@ -133,6 +133,35 @@ std::string parameter_label(const ModelConfig& config, std::size_t parameter) {
                     fmt::format("parameter {}", parameter));
 }
 
+namespace {
+
+// Deals the parameters of a model out to the tiers of a StateTier, so that those on NVMe are spread
+// evenly over the model and a step finds the drive at work all along.
+class Dealer {
+ public:
+  explicit Dealer(const StateTier& state) : state_(state) {}
+
+  Tier next(std::uint64_t size_bytes) {
+    const auto bytes = static_cast<double>(size_bytes);
+    owed_bytes_ += state_.nvme_fraction * bytes;
+    if (owed_bytes_ < bytes) return state_.tier;
+    owed_bytes_ -= bytes;
+    return Tier::kNvme;
+  }
+
+ private:
+  StateTier state_;
+  double owed_bytes_ = 0;  // to NVMe
+};
+
+}  // namespace
+
+std::string describe(const StateTier& state) {
+  if (state.nvme_fraction == 0) return std::string(name(state.tier));
+  return fmt::format("{}, {:.3g} % {}", name(state.tier), 100 * state.nvme_fraction,
+                     name(Tier::kNvme));
+}
+
 ModelHomes lay_out_homes(const ModelConfig& config, const StepShape& longest,
                          const StatePlacement& placement) {
   const std::vector<Parameter> all = parameters(config);
@@ -143,18 +172,24 @@ ModelHomes lay_out_homes(const ModelConfig& config, const StepShape& longest,
     return static_cast<std::uint64_t>(shard_elements(all[p].count(), homes.ranks));
   };
   const auto fp32_bytes = [&](std::size_t p) { return elements(p) * dtype_bytes(DType::kF32); };
+  Dealer weights(placement.parameters);
+  for (std::size_t p = 0; p < all.size(); ++p) {
+    const std::uint64_t bytes = elements(p) * dtype_bytes(longest.dtype);
+    homes.parameters[p].weight = homes.layout.add(bytes, weights.next(bytes));
+  }
+  Dealer gradients(placement.gradients);
   for (std::size_t p = 0; p < all.size(); ++p)
-    homes.parameters[p].weight =
-        homes.layout.add(elements(p) * dtype_bytes(longest.dtype), placement.parameters);
-  for (std::size_t p = 0; p < all.size(); ++p)
-    homes.parameters[p].gradient = homes.layout.add(fp32_bytes(p), placement.gradients);
+    homes.parameters[p].gradient =
+        homes.layout.add(fp32_bytes(p), gradients.next(fp32_bytes(p)));
   // what one AdamW op needs lies together
+  Dealer optimizer(placement.optimizer);
   for (std::size_t p = 0; p < all.size(); ++p) {
     ParameterHomes& to = homes.parameters[p];
-    to.master = longest.dtype == DType::kF32 ? to.weight
-                                             : homes.layout.add(fp32_bytes(p), placement.optimizer);
-    to.m = homes.layout.add(fp32_bytes(p), placement.optimizer);
-    to.v = homes.layout.add(fp32_bytes(p), placement.optimizer);
+    const Tier tier = optimizer.next(fp32_bytes(p));
+    to.master =
+        longest.dtype == DType::kF32 ? to.weight : homes.layout.add(fp32_bytes(p), tier);
+    to.m = homes.layout.add(fp32_bytes(p), tier);
+    to.v = homes.layout.add(fp32_bytes(p), tier);
   }
   for (std::size_t p = 0; p < all.size(); ++p)
     homes.sums_of_squares.push_back(homes.layout.add(sizeof(double), Tier::kHost));

@@ -30,9 +30,13 @@ std::string_view name(model::ActivationMode mode) {
 Json setting(const train::Candidate& candidate) {
   const model::StatePlacement& placement = candidate.placement;
   const model::ActivationPolicy& policy = candidate.activations;
-  return {{"parameter_tier", text(ebbtide::name(placement.parameters))},
-          {"gradient_tier", text(ebbtide::name(placement.gradients))},
-          {"optimizer_tier", text(ebbtide::name(placement.optimizer))},
+  return {{"parameter_tier", text(ebbtide::name(placement.parameters.tier))},
+          {"gradient_tier", text(ebbtide::name(placement.gradients.tier))},
+          {"optimizer_tier", text(ebbtide::name(placement.optimizer.tier))},
+          {"nvme_fraction",
+           {{"parameters", placement.parameters.nvme_fraction},
+            {"gradients", placement.gradients.nvme_fraction},
+            {"optimizer", placement.optimizer.nvme_fraction}}},
           {"activations", text(name(policy.mode))},
           {"saved_fraction",
            {{"norms", policy.saved_fraction.norms},

@@ -63,8 +63,8 @@ std::string drives_text(const Prediction& prediction) {
 }
 
 std::string placement_text(const model::StatePlacement& placement) {
-  return fmt::format("{:<8}{:<11}{:<11}", name(placement.parameters), name(placement.gradients),
-                     name(placement.optimizer));
+  return fmt::format("{:<16}{:<16}{:<16}", describe(placement.parameters),
+                     describe(placement.gradients), describe(placement.optimizer));
 }
 
 bool is_planned(const train::Candidate& candidate, const PlannedRun& run) {
@@ -110,8 +110,8 @@ std::string settings_text(const PlannedRun& run) {
       "{} chunks of {} tokens, {} query chunks a pass over the keys\n"
       "weights on {}, gradients on {}, optimizer state on {}; activations {}\n",
       shape.chunks(), shape.chunk_tokens, recipe.shape.attention_group,
-      name(recipe.placement.parameters), name(recipe.placement.gradients),
-      name(recipe.placement.optimizer), model::describe(recipe.activations));
+      describe(recipe.placement.parameters), describe(recipe.placement.gradients),
+      describe(recipe.placement.optimizer), model::describe(recipe.activations));
 }
 
 std::string text(const Prediction& prediction, const PlannedRun& run) {
@@ -148,7 +148,7 @@ std::string candidates_text(const PlannedRun& run) {
     return a.fits != b.fits ? a.fits : a.step_seconds < b.step_seconds;
   });
   std::string out =
-      fmt::format("tried {} settings\n  {:<8}{:<11}{:<11}{:<56}{:<7}{}\n", tried.size(), "weights",
+      fmt::format("tried {} settings\n  {:<16}{:<16}{:<16}{:<56}{:<7}{}\n", tried.size(), "weights",
                   "gradients", "optimizer", "activations", "group", "a step");
   for (std::size_t i = 0; i < tried.size(); ++i) {
     const train::Candidate& candidate = tried[i].candidate;

@@ -68,7 +68,8 @@ class Chooser {
 
   void tell_of_homes_that_do_not_fit() const {
     for (const Placed& placed : possible_) {
-      if (placed.lack(settings_.budgets) == 0 || !on_tried_) continue;
+      if (placed.lack(settings_.budgets) == 0 || !placed.placement.is_whole() || !on_tried_)
+        continue;
       on_tried_({.candidate = {placed.placement,
                                policies_to_start_with(options_, placed.placement).front(),
                                run_.shape.attention_group},
@@ -106,13 +107,10 @@ class Chooser {
   SearchSpace space() const {
     SearchSpace space;
     if (first_) space.starts.push_back(*first_);
-    for (const Placed& placed : possible_) {
-      if (placed.lack(settings_.budgets) > 0) continue;
-      space.placements.push_back(placed.placement);
-      for (const model::ActivationPolicy& policy :
-           policies_to_start_with(options_, placed.placement))
-        space.starts.push_back({placed.placement, policy, run_.shape.attention_group});
-    }
+    space.placements = placements_that_fit(possible_, settings_.budgets);
+    for (const model::StatePlacement& placement : space.placements)
+      for (const model::ActivationPolicy& policy : policies_to_start_with(options_, placement))
+        space.starts.push_back({placement, policy, run_.shape.attention_group});
     space.policies = policies_to_change_to(options_.planning);
     space.attention_groups = groups_to_try(run_.shape, options_.planning);
     return space;

@@ -73,8 +73,8 @@ Error homes_do_not_fit(const RunModel& run, const TrainOptions& options,
       "weights, gradients and optimizer state do not fit where they stay; nearest to fit are "
       "weights "
       "on {}, gradients on {} and optimizer state on {}, which all of this takes",
-      name(placed.placement.parameters), name(placed.placement.gradients),
-      name(placed.placement.optimizer));
+      describe(placed.placement.parameters), describe(placed.placement.gradients),
+      describe(placed.placement.optimizer));
   for (const Tier tier : kTiers) {
     if (placed.need(tier) <= budgets.of(tier)) continue;
     text += fmt::format("; --{}-memory {} has to be at least {} bytes", name(tier),

@@ -9,23 +9,60 @@
 #include "src/train/resolve_options.hpp"
 
 namespace ebbtide::train {
-std::vector<model::StatePlacement> placements_to_try(const MemoryOptions& options) {
+namespace {
+
+// Host, then more and more of it on NVMe, then NVMe.
+std::vector<model::StateTier> further_and_further() {
+  constexpr int kParts = 16;
+  std::vector<model::StateTier> tiers{Tier::kHost};
+  for (int part = 1; part < kParts; ++part)
+    tiers.emplace_back(Tier::kHost, static_cast<double>(part) / kParts);
+  tiers.emplace_back(Tier::kNvme);
+  return tiers;
+}
+
+std::vector<model::StatePlacement> all_placements() {
   constexpr Tier kDevice = Tier::kDevice;
   constexpr Tier kHost = Tier::kHost;
   constexpr Tier kNvme = Tier::kNvme;
+  std::vector<model::StatePlacement> placements{{kDevice, kDevice, kHost}};
+  for (const model::StateTier& optimizer : further_and_further())
+    placements.push_back({kHost, kHost, optimizer});
+  placements.push_back({kHost, kNvme, kNvme});
+  placements.push_back({kNvme, kNvme, kNvme});
+  return placements;
+}
+
+bool differ_in_nvme_alone(const model::StatePlacement& a, const model::StatePlacement& b) {
+  return a.parameters.tier == b.parameters.tier && a.gradients.tier == b.gradients.tier &&
+         a.optimizer.tier == b.optimizer.tier;
+}
+
+}  // namespace
+
+std::vector<model::StatePlacement> placements_to_try(const MemoryOptions& options) {
   std::vector<model::StatePlacement> placements;
-  for (const model::StatePlacement& wish :
-       {model::StatePlacement{kDevice, kDevice, kHost}, model::StatePlacement{kHost, kHost, kHost},
-        model::StatePlacement{kHost, kHost, kNvme}, model::StatePlacement{kHost, kNvme, kNvme},
-        model::StatePlacement{kNvme, kNvme, kNvme}}) {
-    const model::StatePlacement placement{
-        .parameters = options.parameter_tier.value_or(wish.parameters),
-        .gradients = options.gradient_tier.value_or(wish.gradients),
-        .optimizer = options.optimizer_tier.value_or(wish.optimizer)};
+  for (model::StatePlacement placement : all_placements()) {
+    if (options.parameter_tier) placement.parameters = *options.parameter_tier;
+    if (options.gradient_tier) placement.gradients = *options.gradient_tier;
+    if (options.optimizer_tier) placement.optimizer = *options.optimizer_tier;
     if (std::ranges::find(placements, placement) == placements.end())
       placements.push_back(placement);
   }
   return placements;
+}
+
+std::vector<model::StatePlacement> placements_that_fit(const std::vector<Placed>& possible,
+                                                       const Budgets& budgets) {
+  constexpr auto kAlike = 2;
+  std::vector<model::StatePlacement> fitting;
+  for (const Placed& placed : possible) {
+    const auto alike = std::ranges::count_if(fitting, [&](const model::StatePlacement& other) {
+      return differ_in_nvme_alone(other, placed.placement);
+    });
+    if (placed.lack(budgets) == 0 && alike < kAlike) fitting.push_back(placed.placement);
+  }
+  return fitting;
 }
 
 std::uint64_t Placed::lack(const Budgets& budgets) const {

@@ -12,8 +12,8 @@ namespace ebbtide::train {
 
 // Placements in the order in which they are tried: everything on the device (the optimizer's state
 // on the host, where it runs), then on the host, then more and more on NVMe: first the optimizer's
-// state, which is used once a step, then gradients, then weights. Tiers that the options fix are
-// kept; no placement comes twice.
+// state, a sixteenth of it after the other, which is used once a step, then gradients, then weights.
+// Tiers that the options fix are kept; no placement comes twice.
 std::vector<model::StatePlacement> placements_to_try(const MemoryOptions& options);
 
 // A placement with its homes.
@@ -27,6 +27,12 @@ struct Placed {
   std::uint64_t lack(const Budgets& budgets) const;
   std::uint64_t weights_on_device() const;
 };
+
+// Those of `possible` whose homes fit. Of placements that differ in nothing but how much of a kind
+// of state is on NVMe, the two with the least of it: one that fits, and one that leaves the host
+// room for something else.
+std::vector<model::StatePlacement> placements_that_fit(const std::vector<Placed>& possible,
+                                                       const Budgets& budgets);
 
 // Placements to try that leave no more weights on the device than --max-live-parameters. Throws
 // Error(kDoesNotFit) if there are none.

@@ -81,13 +81,61 @@ TEST(Budgets, AreRefusedWhereTheDiskHasLess) {
 
 TEST(Placement, GoesFromTheDeviceToTheHostToNvme) {
   const auto placements = placements_to_try({});
-  ASSERT_EQ(placements.size(), 5U);
+  ASSERT_EQ(placements.size(), 20U);
   EXPECT_EQ(placements.front().parameters, Tier::kDevice);
   EXPECT_EQ(placements.front().optimizer, Tier::kHost);
   EXPECT_EQ(placements[1].parameters, Tier::kHost);
-  EXPECT_EQ(placements[2].optimizer, Tier::kNvme);
-  EXPECT_EQ(placements[2].gradients, Tier::kHost);
+  EXPECT_EQ(placements[2].optimizer, model::StateTier(Tier::kHost, 0.0625));
+  EXPECT_EQ(placements[16].optimizer, model::StateTier(Tier::kHost, 0.9375));
+  EXPECT_EQ(placements[17].optimizer, Tier::kNvme);
+  EXPECT_EQ(placements[17].gradients, Tier::kHost);
   EXPECT_EQ(placements.back().parameters, Tier::kNvme);
+}
+
+std::vector<Placed> possible_of_demo() {
+  TrainOptions options;
+  const model::ModelConfig config = model::preset("demo");
+  return possible_placements(config, resolve_shape(config, options), options.memory);
+}
+
+TEST(Placement, LeavesOnTheHostWhatFitsThere) {
+  const std::vector<Placed> possible = possible_of_demo();
+  const Budgets all{kNoLimit, possible[1].need(Tier::kHost), kNoLimit};
+  const auto with_all = placements_that_fit(possible, all);
+  EXPECT_EQ(with_all[1].optimizer, Tier::kHost);
+  Budgets less = all;
+  less.host_bytes -= 1;
+  const auto with_less = placements_that_fit(possible, less);
+  ASSERT_GE(with_less.size(), 2U);
+  EXPECT_EQ(with_less[1].optimizer, model::StateTier(Tier::kHost, 0.0625));
+}
+
+TEST(Placement, TriesTwoThatDifferInWhatIsOnNvmeAlone) {
+  const auto fitting = placements_that_fit(possible_of_demo(), {kNoLimit, kNoLimit, kNoLimit});
+  // the device, the host, a sixteenth of the optimizer's state on NVMe, all of it, gradients, weights
+  EXPECT_EQ(fitting.size(), 6U);
+}
+
+TEST(Placement, PutsNoMoreOnNvmeThanItsFractionAndSpreadsIt) {
+  const model::ModelConfig config = model::preset("demo");
+  const model::StepShape shape = resolve_shape(config, TrainOptions{});
+  for (const double fraction : {0.0625, 0.5, 0.9375}) {
+    const model::ModelHomes homes = model::lay_out_homes(
+        config, shape, {Tier::kHost, Tier::kHost, model::StateTier(Tier::kHost, fraction)});
+    double all = 0;
+    double largest = 0;
+    double on_nvme = 0;
+    for (const model::ParameterHomes& parameter : homes.parameters) {
+      const auto bytes = static_cast<double>(parameter.m.size_bytes);
+      all += bytes;
+      largest = std::max(largest, bytes);
+      if (parameter.m.tier == Tier::kNvme) on_nvme += bytes;
+      EXPECT_EQ(parameter.m.tier, parameter.v.tier);
+      // at every point of the model
+      EXPECT_LE(on_nvme, fraction * all);
+      EXPECT_GT(on_nvme, fraction * all - largest);
+    }
+  }
 }
 
 TEST(Placement, KeepsTiersThatAreGiven) {

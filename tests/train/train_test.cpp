@@ -258,6 +258,22 @@ TEST_F(TrainRun, MovesOptimizerStateOnNvmeOnceAStep) {
   }
 }
 
+// Where the host has no room for all of it, only the rest of the optimizer's state is on NVMe.
+TEST_F(TrainRun, MovesTheOptimizerStateThatTheHostHasNoRoomFor) {
+  TrainOptions divided = options(Where::kHost);
+  divided.memory.optimizer_tier.reset();
+  const Recorder whole = run(divided, made());
+  ASSERT_EQ(whole.facts.placement.optimizer, Tier::kHost);
+  divided.memory.host_bytes = whole.summary.touched_bytes[index(Tier::kHost)] * 3 / 4;
+  divided.memory.nvme_paths = {directory_.path()};
+  divided.memory.nvme_bytes = std::uint64_t{64} << 20;
+  const Recorder rest = run(divided, made());
+  EXPECT_EQ(rest.facts.placement.optimizer.tier, Tier::kHost);
+  EXPECT_GT(rest.facts.placement.optimizer.nvme_fraction, 0);
+  EXPECT_GT(rest.steps.back().nvme_bytes_written, 0U);
+  expect_same_steps(whole.steps, rest.steps);
+}
+
 // FAULTS B4: one stored tensor, planned once, with the gradient of both uses.
 TEST_F(TiedTrainRun, KeepsOneEmbeddingThroughEveryTierAndResume) {
   std::vector<report::StepReport> reference;
