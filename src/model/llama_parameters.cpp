@@ -179,15 +179,13 @@ ModelHomes lay_out_homes(const ModelConfig& config, const StepShape& longest,
   }
   Dealer gradients(placement.gradients);
   for (std::size_t p = 0; p < all.size(); ++p)
-    homes.parameters[p].gradient =
-        homes.layout.add(fp32_bytes(p), gradients.next(fp32_bytes(p)));
+    homes.parameters[p].gradient = homes.layout.add(fp32_bytes(p), gradients.next(fp32_bytes(p)));
   // what one AdamW op needs lies together
   Dealer optimizer(placement.optimizer);
   for (std::size_t p = 0; p < all.size(); ++p) {
     ParameterHomes& to = homes.parameters[p];
     const Tier tier = optimizer.next(fp32_bytes(p));
-    to.master =
-        longest.dtype == DType::kF32 ? to.weight : homes.layout.add(fp32_bytes(p), tier);
+    to.master = longest.dtype == DType::kF32 ? to.weight : homes.layout.add(fp32_bytes(p), tier);
     to.m = homes.layout.add(fp32_bytes(p), tier);
     to.v = homes.layout.add(fp32_bytes(p), tier);
   }

@@ -12,7 +12,7 @@ namespace ebbtide::train {
 
 // Placements in the order in which they are tried: everything on the device (the optimizer's state
 // on the host, where it runs), then on the host, then more and more on NVMe: first the optimizer's
-// state, a sixteenth of it after the other, which is used once a step, then gradients, then weights.
+// state, which is used once a step, a sixteenth of it after the other, then gradients, weights.
 // Tiers that the options fix are kept; no placement comes twice.
 std::vector<model::StatePlacement> placements_to_try(const MemoryOptions& options);
 

@@ -112,7 +112,7 @@ TEST(Placement, LeavesOnTheHostWhatFitsThere) {
 
 TEST(Placement, TriesTwoThatDifferInWhatIsOnNvmeAlone) {
   const auto fitting = placements_that_fit(possible_of_demo(), {kNoLimit, kNoLimit, kNoLimit});
-  // the device, the host, a sixteenth of the optimizer's state on NVMe, all of it, gradients, weights
+  // device; host; a sixteenth of the optimizer state on NVMe, all of it; gradients; weights
   EXPECT_EQ(fitting.size(), 6U);
 }
 
