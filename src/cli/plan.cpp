@@ -62,6 +62,11 @@ class SearchLine {
     std::fflush(stderr);
     is_open_ = true;
   }
+  // Something that may be a while coming: off a terminal it has a line of its own.
+  void note(const std::string& line) {
+    if (style_ == report::ProgressStyle::kPlain) fmt::print(stderr, "{}\n", line);
+    show(line);
+  }
   void clear() {
     if (is_open_) fmt::print(stderr, "\r\x1b[K");
     is_open_ = false;
@@ -76,7 +81,7 @@ class SearchLine {
 plan::Longest longest_with_progress(const plan::Request& request) {
   SearchLine line;
   return plan::longest_sequence(request, [&line](std::int64_t tokens, bool fits) {
-    line.show(fmt::format("{} tokens {}", report::tokens_text(static_cast<double>(tokens)),
+    line.note(fmt::format("{} tokens {}", report::tokens_text(static_cast<double>(tokens)),
                           fits ? "fit" : "do not fit"));
   });
 }
@@ -158,8 +163,7 @@ int plan_command(Arguments arguments) {
     longest = longest_with_progress(request);
     request = plan::with_length(std::move(request), std::max(longest->tokens, longest->granule));
   }
-  const plan::PlannedRun run =
-      longest && longest->run ? *std::exchange(longest->run, {}) : plan_with_progress(request);
+  const plan::PlannedRun run = plan_with_progress(request);
   if (extras.output == Output::kJson)
     print_json(request, run, extras, longest);
   else

@@ -37,10 +37,9 @@ class Search {
     return shape_of(with_length(request_, tokens), config_).chunks() <= kMostChunks;
   }
   bool fits(std::int64_t tokens) {
-    PlannedRun run = plan_run(with_length(request_, tokens));
-    const bool fits = run.fits();
+    const bool fits =
+        plan_run(with_length(request_, tokens), {}, train::Effort::kFirstThatFits).fits();
     (fits ? found_.tokens : found_.too_long) = tokens;
-    if (fits) found_.run = std::move(run);
     if (on_length_) on_length_(tokens, fits);
     return fits;
   }

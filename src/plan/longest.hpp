@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <string>
 
 #include "src/plan/planned_run.hpp"
@@ -12,10 +11,9 @@
 namespace ebbtide::plan {
 
 struct Longest {
-  std::int64_t granule = 0;       // lengths that are tried are multiples of it
-  std::int64_t tokens = 0;        // fits; 0: not even one granule does
-  std::int64_t too_long = 0;      // does not fit; 0: longer was not tried
-  std::optional<PlannedRun> run;  // of the longest that fits
+  std::int64_t granule = 0;   // lengths that are tried are multiples of it
+  std::int64_t tokens = 0;    // fits; 0: not even one granule does
+  std::int64_t too_long = 0;  // does not fit; 0: longer was not tried
 };
 
 // Past this many chunks a plan takes minutes.

@@ -108,7 +108,7 @@ Json to_json(const Request& request, const PlannedRun& run) {
   } else {
     object["why_not"] = run.why_not;
     object["would_fit"] = Json::array();
-    for (const Remedy& remedy : run.remedies)
+    for (const train::Remedy& remedy : run.remedies)
       object["would_fit"].push_back(
           {{"tier", text(ebbtide::name(remedy.tier))}, {"bytes", remedy.bytes}});
   }

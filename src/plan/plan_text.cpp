@@ -79,7 +79,7 @@ std::string_view in_short(std::string_view why) {
   return why.substr(0, std::min(why.find(';'), why.find(" (--")));
 }
 
-std::string remedy_text(const Remedy& remedy, const Target& target) {
+std::string remedy_text(const train::Remedy& remedy, const Target& target) {
   const std::uint64_t sharing = remedy.tier == Tier::kDevice ? 1 : target.ranks_on_node;
   const std::uint64_t bytes = remedy.bytes * sharing;
   const std::uint64_t mebibytes = (bytes + (std::uint64_t{1} << 20) - 1) >> 20;
@@ -99,7 +99,7 @@ std::string verdict_text(const Request& request, const PlannedRun& run) {
     return text +
            "  no budget of one tier alone would make it fit: shorten --seq-len, or give "
            "more of several\n";
-  for (const Remedy& remedy : run.remedies) text += remedy_text(remedy, run.target);
+  for (const train::Remedy& remedy : run.remedies) text += remedy_text(remedy, run.target);
   return text;
 }
 

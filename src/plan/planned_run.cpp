@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "ebbtide/error.hpp"
-#include "src/train/budgets.hpp"
 #include "src/train/choose_plans.hpp"
+#include "src/train/misfit.hpp"
 #include "src/train/resolve_options.hpp"
 #include "src/train/run_facts.hpp"
 
@@ -56,7 +56,7 @@ model::StepShape shape_of(const Request& request, const model::ModelConfig& conf
       model::deal_ranks(static_cast<std::int64_t>(request.ranks), config.heads));
 }
 
-PlannedRun plan_run(const Request& request, const train::OnTried& on_tried) {
+PlannedRun plan_run(const Request& request, const train::OnTried& on_tried, train::Effort effort) {
   const train::TrainOptions& options = request.options;
   PlannedRun run;
   run.config = train::load_any_config(options);
@@ -70,7 +70,7 @@ PlannedRun plan_run(const Request& request, const train::OnTried& on_tried) {
   try {
     run.plans =
         train::choose_plans(run_model(run.config, run.shape), options, evaluation_tokens(options),
-                            run.target.budgets, run.target.rates, keep);
+                            run.target.budgets, run.target.rates, keep, effort);
   } catch (const Error& error) {
     if (!does_not_fit(error)) throw;
     run.why_not = error.what();
@@ -80,63 +80,10 @@ PlannedRun plan_run(const Request& request, const train::OnTried& on_tried) {
   return run;
 }
 
-namespace {
-
-// Longer programs take seconds a plan: there the first budget that is found has to do.
-constexpr std::int64_t kMostChunksToNarrow = 64;
-constexpr int kNarrowings = 6;
-
-Budgets with(Budgets budgets, Tier tier, std::uint64_t bytes) {
-  (tier == Tier::kDevice ? budgets.device_bytes
-   : tier == Tier::kHost ? budgets.host_bytes
-                         : budgets.nvme_bytes) = bytes;
-  return budgets;
-}
-
-// What a step takes of the tier under these budgets; nothing where it does not fit.
-std::optional<std::uint64_t> taken(const Request& request, const PlannedRun& run, Tier tier,
-                                   const Budgets& budgets) {
-  try {
-    return train::choose_plans(run_model(run.config, run.shape), request.options,
-                               evaluation_tokens(request.options), budgets, run.target.rates, {},
-                               train::Effort::kFirstThatFits)
-        .reserved_bytes()[index(tier)];
-  } catch (const Error& error) {
-    if (!does_not_fit(error)) throw;
-    return std::nullopt;
-  }
-}
-
-std::optional<std::uint64_t> sufficient(const Request& request, const PlannedRun& run, Tier tier) {
-  const Budgets budgets = run.target.budgets;
-  if (tier == Tier::kDevice) {
-    constexpr std::uint64_t kMost = train::kLargestDeviceBytes;
-    const std::uint64_t smallest = train::smallest_device_bytes(
-        run_model(run.config, run.shape), request.options, with(budgets, tier, kMost));
-    return taken(request, run, tier, with(budgets, tier, std::min(smallest, kMost)));
-  }
-  std::uint64_t too_small = budgets.of(tier);
-  std::optional<std::uint64_t> enough =
-      taken(request, run, tier, with(budgets, tier, train::kUnlimitedBytes));
-  if (!enough || run.shape.chunks() > kMostChunksToNarrow) return enough;
-  for (int i = 0; i < kNarrowings && too_small < *enough; ++i) {
-    const std::uint64_t middle = too_small + (*enough - too_small) / 2;
-    const auto less = taken(request, run, tier, with(budgets, tier, middle));
-    if (less)
-      enough = std::min(*less, middle);
-    else
-      too_small = middle;
-  }
-  return enough;
-}
-
-}  // namespace
-
 void find_remedies(const Request& request, PlannedRun& run) {
-  for (const Tier tier : {Tier::kDevice, Tier::kHost, Tier::kNvme}) {
-    const std::optional<std::uint64_t> bytes = sufficient(request, run, tier);
-    if (bytes && *bytes > run.target.budgets.of(tier)) run.remedies.push_back({tier, *bytes});
-  }
+  run.remedies =
+      train::remedies(run_model(run.config, run.shape), request.options,
+                      evaluation_tokens(request.options), run.target.budgets, run.target.rates);
 }
 
 }  // namespace ebbtide::plan

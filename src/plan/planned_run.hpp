@@ -12,6 +12,8 @@
 #include "src/model/config.hpp"
 #include "src/plan/target.hpp"
 #include "src/train/candidate.hpp"
+#include "src/train/choose_plans.hpp"
+#include "src/train/misfit.hpp"
 #include "src/train/options.hpp"
 #include "src/train/step_plans.hpp"
 
@@ -32,12 +34,6 @@ struct SimulatedProgram {
   Timeline timeline;
 };
 
-// A budget that would do, if the others stay as they are.
-struct Remedy {
-  Tier tier = Tier::kDevice;
-  std::uint64_t bytes = 0;  // of one rank
-};
-
 struct PlannedRun {
   Target target;
   model::ModelConfig config;
@@ -46,7 +42,7 @@ struct PlannedRun {
   std::optional<train::StepPlans> plans;  // none: it does not fit
   std::vector<SimulatedProgram> step;     // points into plans
   std::string why_not;
-  std::vector<Remedy> remedies;
+  std::vector<train::Remedy> remedies;  // of one rank
 
   bool fits() const { return plans.has_value(); }
   // Of the whole step, simulated.
@@ -55,13 +51,13 @@ struct PlannedRun {
 
 // Blocks for seconds on long sequences. Throws Error for what cannot be planned whatever the
 // budgets; what does not fit is a result. The same request gives the same result.
-PlannedRun plan_run(const Request& request, const train::OnTried& on_tried = {});
+PlannedRun plan_run(const Request& request, const train::OnTried& on_tried = {},
+                    train::Effort effort = train::Effort::kSearch);
 
 // The model's shape and what every "auto" of it comes to; throws as plan_run.
 model::StepShape shape_of(const Request& request, const model::ModelConfig& config);
 
-// Looks for budgets that would do, one tier at a time, and adds them to `run`. Blocks for about as
-// long as three times plan_run. Requires a run that does not fit.
+// Looks for budgets that would do and adds them to `run`; see train::remedies.
 void find_remedies(const Request& request, PlannedRun& run);
 
 }  // namespace ebbtide::plan

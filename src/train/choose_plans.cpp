@@ -225,15 +225,12 @@ StepPlans choose_plans(const RunModel& run, const TrainOptions& options,
   if (effort == Effort::kSearch) first = best_of_two_layers(run, options, budgets, hardware);
   Chooser chooser(run, options, evaluation_tokens, settings, possible, on_tried, effort, first);
   if (std::optional<StepPlans> plans = chooser.run()) return std::move(*plans);
-  if (!chooser.why_not())
-    throw homes_do_not_fit(run, options, evaluation_tokens, possible, settings);
-  const std::uint64_t smallest = smallest_device_bytes(run, options, budgets);
-  if (budgets.device_bytes >= smallest) throw Error(*chooser.why_not());
-  throw Error(
-      Errc::kDoesNotFit,
-      fmt::format("--device-memory {} is too small for {} tokens in chunks of {}; the "
-                  "smallest that fits is {} bytes",
-                  budgets.device_bytes, run.shape.seq_len, run.shape.chunk_tokens, smallest));
+  if (!chooser.why_not()) throw homes_do_not_fit(possible, budgets);
+  if (budgets.device_bytes >= smallest_device_bytes(run, options, budgets))
+    throw Error(*chooser.why_not());
+  throw Error(Errc::kDoesNotFit,
+              fmt::format("--device-memory {} is too small for {} tokens in chunks of {}",
+                          budgets.device_bytes, run.shape.seq_len, run.shape.chunk_tokens));
 }
 
 std::uint64_t smallest_device_bytes(const RunModel& run, const TrainOptions& options,

@@ -15,10 +15,20 @@ namespace ebbtide::train {
 std::string lacking_homes(const Placed& placed, const Budgets& budgets);
 
 // Requires placements of which none has homes that fit. Names for the one that lacks least what its
-// homes need and with what a whole step fits. Plans a step.
-Error homes_do_not_fit(const RunModel& run, const TrainOptions& options,
-                       std::int64_t evaluation_tokens, const std::vector<Placed>& possible,
-                       const PlanSettings& settings);
+// homes need.
+Error homes_do_not_fit(const std::vector<Placed>& possible, const Budgets& budgets);
+
+// A budget under which a run would fit, if the others stay as they are.
+struct Remedy {
+  Tier tier = Tier::kDevice;
+  std::uint64_t bytes = 0;
+};
+
+// One for each tier that alone can make a run fit: the smallest where the run is small enough to
+// look for it. Blocks for as long as a search. Requires a run that does not fit.
+std::vector<Remedy> remedies(const RunModel& run, const TrainOptions& options,
+                             std::int64_t evaluation_tokens, const Budgets& budgets,
+                             const HardwareModel& hardware);
 
 // Of the program that needs most of the device: forward and backward of a later micro-step, whose
 // gradients are read and written.

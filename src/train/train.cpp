@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "ebbtide/error.hpp"
 #include "kernels/kernels.hpp"
@@ -15,6 +16,7 @@
 #include "src/train/checkpoint.hpp"
 #include "src/train/checkpoint_directory.hpp"
 #include "src/train/choose_plans.hpp"
+#include "src/train/misfit.hpp"
 #include "src/train/model_state.hpp"
 #include "src/train/planning_memory.hpp"
 #include "src/train/reserve.hpp"
@@ -202,6 +204,30 @@ void warn_of_positions(const RunModel& run, const TrainOptions& options, TrainOb
                   run.shape.seq_len, most, options.model));
 }
 
+// The same error with what would fit.
+Error with_remedies(const Error& misfit, const std::vector<Remedy>& remedies) {
+  std::string text = misfit.what();
+  const char* joint = "; would fit:";
+  for (const Remedy& remedy : remedies) {
+    text += fmt::format("{} --{}-memory {}", joint, name(remedy.tier), remedy.bytes);
+    joint = ", or";
+  }
+  return {Errc::kDoesNotFit, text};
+}
+
+StepPlans plans_that_fit(const TrainOptions& options, const RunModel& run, const Sources& sources,
+                         const Budgets& budgets, const Stop& stop) {
+  const HardwareModel hardware = hardware_of(options);
+  const std::int64_t evaluation = sources.evaluation.tokens;
+  try {
+    return choose_plans(run, options, evaluation, budgets, hardware,
+                        [&stop](const Tried& /*tried*/) { stop.throw_if_requested(); });
+  } catch (const Error& error) {
+    if (error.code() != make_error_code(Errc::kDoesNotFit)) throw;
+    throw with_remedies(error, remedies(run, options, evaluation, budgets, hardware));
+  }
+}
+
 // Everything that can be refused before memory is reserved. Nothing after a dry run.
 std::optional<StepPlans> plan_run(const TrainOptions& options, const RunModel& run,
                                   const Sources& sources, const WeightSource& weights,
@@ -210,9 +236,7 @@ std::optional<StepPlans> plan_run(const TrainOptions& options, const RunModel& r
   const Budgets budgets = resolve_budgets(options.memory, limits);
   warn_of_positions(run, options, observer);
   check_planning_fits(run.config, options, sources.evaluation.tokens, limits);
-  StepPlans plans =
-      choose_plans(run, options, sources.evaluation.tokens, budgets, hardware_of(options),
-                   [&stop](const Tried& /*tried*/) { stop.throw_if_requested(); });
+  StepPlans plans = plans_that_fit(options, run, sources, budgets, stop);
   stop.throw_if_requested();
   report::MemoryBill bill = bill_of(plans, options.transfer.offload_check);
   bill.smallest_device_bytes = smallest_device_bytes(run, options, budgets);

@@ -18,6 +18,12 @@ class TrainBudgets : public TrainCommand {
     EXPECT_NE(at, std::string::npos) << marker << " in: " << refused.err;
     return at == std::string::npos ? 0 : std::stoull(refused.err.substr(at + marker.size()));
   }
+  static std::uint64_t would_fit(const std::string& flag, const Arguments& arguments) {
+    const std::string text = run(arguments).err;
+    const std::size_t at = text.find(flag + " ", text.find("would fit:"));
+    EXPECT_NE(at, std::string::npos) << flag << " in: " << text;
+    return at == std::string::npos ? 0 : std::stoull(text.substr(at + flag.size() + 1));
+  }
   // That number is taken, and `step` bytes less are not.
   static void expect_smallest(const Arguments& arguments, const std::string& flag,
                               std::uint64_t bytes, std::uint64_t step) {
@@ -31,7 +37,7 @@ class TrainBudgets : public TrainCommand {
 TEST_F(TrainBudgets, NamesTheSmallestDeviceBudgetAndThenTakesIt) {
   const Arguments small = with("--device-memory", "64KiB");
   expect_refused(small, {"--device-memory 65536 is too small for 96 tokens in chunks of 32"});
-  const std::uint64_t bytes = number_after("the smallest that fits is ", small);
+  const std::uint64_t bytes = would_fit("--device-memory", small);
   expect_smallest(small, "--device-memory", bytes, 256);
 }
 
@@ -39,7 +45,7 @@ TEST_F(TrainBudgets, NamesTheSmallestHostBudgetAndThenTakesIt) {
   const Arguments small = with("--host-memory", "64KiB");
   expect_refused(small, {"weights, gradients and optimizer state do not fit where they stay",
                          "--host-memory 65536 has to be at least"});
-  const std::uint64_t bytes = number_after("a step fits with ", small);
+  const std::uint64_t bytes = would_fit("--host-memory", small);
   expect_smallest(small, "--host-memory", bytes, 4096);
 }
 
@@ -49,7 +55,7 @@ TEST_F(TrainBudgets, NamesANvmeBudgetThatFitsAndThenTakesIt) {
     const Arguments small = set(tiered(more), "--nvme-memory", "64KiB");
     const std::uint64_t stay = number_after("--nvme-memory 65536 has to be at least ", small);
     expect_refused(set(small, "--nvme-memory", std::to_string(stay - 4096)), {"--nvme-memory"});
-    const std::uint64_t fits = number_after("a step fits with ", small);
+    const std::uint64_t fits = would_fit("--nvme-memory", small);
     const Outcome taken = run(set(small, "--nvme-memory", std::to_string(fits)));
     EXPECT_EQ(taken.status, 0) << taken.err;
     const Arguments between = set(small, "--nvme-memory", std::to_string(stay));

@@ -73,7 +73,7 @@ TEST_F(TrainDisk, RefusesAFullDisk) {
                          "has free; free space there"});
   const Outcome left = run_on("tmpfs", "size=512k", tiered({}));
   // A twentieth stays free.
-  expect_refusal(left, {"--nvme-memory 495616 has to be at least ", "a step fits with "});
+  expect_refusal(left, {"--nvme-memory 495616 has to be at least ", "would fit: "});
 }
 
 // docs/faults.md F2: the limit on a file's size is no free space that anybody reports.
