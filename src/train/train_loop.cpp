@@ -93,15 +93,15 @@ TrainLoop::LossSum TrainLoop::run_micro_steps(const StepSoFar& so_far) {
 
 double TrainLoop::update(const LossSum& sum, const StepSoFar& so_far) {
   const OptimizerOptions& optimizer = options_.optimizer;
-  const model::OptimizerScalars scalars{
-      .target_count = static_cast<double>(sum.targets),
-      .grad_clip = optimizer.grad_clip,
-      .step = position_.updates + 1,
-      .learning_rate = static_cast<float>(so_far.report.learning_rate),
-      .beta1 = static_cast<float>(optimizer.beta1),
-      .beta2 = static_cast<float>(optimizer.beta2),
-      .epsilon = static_cast<float>(optimizer.epsilon),
-      .weight_decay = static_cast<float>(optimizer.weight_decay)};
+  const double rate = so_far.report.learning_rate;
+  const model::OptimizerScalars scalars{.target_count = static_cast<double>(sum.targets),
+                                        .grad_clip = optimizer.grad_clip,
+                                        .step = position_.updates + 1,
+                                        .learning_rate = static_cast<float>(rate),
+                                        .beta1 = static_cast<float>(optimizer.beta1),
+                                        .beta2 = static_cast<float>(optimizer.beta2),
+                                        .epsilon = static_cast<float>(optimizer.epsilon),
+                                        .weight_decay = static_cast<float>(optimizer.weight_decay)};
   write_value(parts_.state.homes().scalars, scalars);
   run(parts_.plans.optimizer(), so_far);
   const double norm = read_double(parts_.state.homes().gradient_norm);
