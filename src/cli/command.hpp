@@ -12,5 +12,6 @@ using Arguments = std::span<const std::string>;  // after the subcommand's name
 int train_command(Arguments arguments);
 int plan_command(Arguments arguments);
 int bench_command(Arguments arguments);
+int doctor_command(Arguments arguments);
 
 }  // namespace ebbtide::cli

@@ -30,7 +30,7 @@ constexpr std::array<Subcommand, 6> kSubcommands{{
     {"profile", "run a few steps and report where the time went", nullptr},
     {"tune", "search chunk, bucket, prefetch and policy", nullptr},
     {"bench", "measure links, disk and kernels of this machine", bench_command},
-    {"doctor", "say what this machine allows and how to mend it", nullptr},
+    {"doctor", "say what this machine allows and how to mend it", doctor_command},
 }};
 
 std::string help() {

@@ -4,7 +4,7 @@
     include, contract <- kernels, tiering <- src/{device, comm, model} <- src/train <- src/cli
 
 src/report and src/hardware see only include/; only src/cli, src/measure and src/plan see
-src/hardware, and only src/cli sees src/measure and src/plan. kernels and tiering do not know each other, and neither do the
+src/hardware, and only src/cli sees src/measure, src/plan and src/doctor. kernels and tiering do not know each other, and neither do the
 folders between braces. Public headers include none of CUDA, liburing, MPI or NCCL.
 """
 
@@ -26,12 +26,14 @@ ALLOWED = {
     "src/hardware": CONTRACT,
     "src/measure": MIDDLE | {"src/device", "src/hardware"},
     "src/report": CONTRACT,
+    "src/doctor": MIDDLE | {"src/report"},
     "src/train": MIDDLE | {"src/device", "src/comm", "src/model", "src/report"},
     "src/plan": CONTRACT | {"src/hardware", "src/model", "src/report", "src/train"},
     "src/cli": MIDDLE
     | {
         "src/device",
         "src/comm",
+        "src/doctor",
         "src/hardware",
         "src/measure",
         "src/model",

@@ -6,10 +6,10 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <fstream>
 
 #include "tiering/tiers/errno_name.hpp"
 #include "tiering/tiers/job_book.hpp"
+#include "tiering/tiers/ring_refusal.hpp"
 #include "tiering/tiers/swap_files.hpp"
 
 namespace ebbtide::tiers {
@@ -23,23 +23,10 @@ std::string locked_memory_limit() {
   return limit.rlim_cur == RLIM_INFINITY ? "unlimited" : fmt::format("{} bytes", limit.rlim_cur);
 }
 
-std::string cause_of_refusal(int error) {
-  if (error == ENOSYS)
-    return "this kernel has no io_uring, or a seccomp filter (a container's) hides it";
-  if (error == ENOMEM)
-    return fmt::format("too little lockable memory; the limit (RLIMIT_MEMLOCK, ulimit -l) is {}",
-                       locked_memory_limit());
-  if (error != EPERM && error != EACCES) return "";
-  int disabled = 0;
-  std::ifstream("/proc/sys/kernel/io_uring_disabled") >> disabled;
-  if (disabled != 0) return fmt::format("the sysctl kernel.io_uring_disabled is {}", disabled);
-  return "a seccomp filter (a container's) or security policy forbids it";
-}
-
 Error refused(int error, const std::string& operation) {
   return Error(std::error_code(error, std::system_category()),
                {.operation = operation,
-                .advice = fmt::format("{}: {}", errno_name(error), cause_of_refusal(error))});
+                .advice = fmt::format("{}: {}", errno_name(error), ring_refusal_text(error))});
 }
 
 }  // namespace
