@@ -9,6 +9,7 @@
 
 #include "ebbtide/error.hpp"
 #include "src/cli/command.hpp"
+#include "src/cli/config_file.hpp"
 #include "src/cli/parse.hpp"
 #include "src/cli/plan_flags.hpp"
 #include "src/hardware/known_machines.hpp"
@@ -151,8 +152,7 @@ int plan_command(Arguments arguments) {
   train::TrainOptions options;
   PlanExtras extras;
   CLI::App app("Plans a run and says what it would come to, without running it.", "ebbtide plan");
-  app.set_config("--config", "", "TOML file with flags of the same names, without the dashes");
-  app.allow_config_extras(CLI::config_extras_mode::error);
+  add_config_flag(app);
   add_plan_flags(app, options, extras);
   if (parse(app, arguments) == Parsed::kHelpShown) return kFits;
   check_together(options, extras);
