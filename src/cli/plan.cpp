@@ -108,7 +108,7 @@ std::optional<report::MemoryBill> bill_of(const plan::Request& request,
 }
 
 void add_step(TraceOutput& trace, const plan::PlannedRun& run) {
-  if (const auto warning = trace.add(plan::simulated_step(run, kMostTracedAlike)))
+  if (const auto warning = trace.add(plan::simulated_step(run, kMostTracedAlike), run.target.rates))
     print_message("warning: ", warning->c_str());
 }
 

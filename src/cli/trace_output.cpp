@@ -19,10 +19,11 @@ TraceOutput::TraceOutput(std::filesystem::path path, const std::string& process)
   }
 }
 
-std::optional<std::string> TraceOutput::add(const report::StepRecord& record) {
+std::optional<std::string> TraceOutput::add(const report::StepRecord& record,
+                                            const HardwareModel& hardware) {
   if (!trace_) return std::nullopt;
   try {
-    trace_->add(record);
+    trace_->add(record, hardware);
     ++steps_;
     return std::nullopt;
   } catch (const Error& error) {

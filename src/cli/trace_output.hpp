@@ -25,7 +25,8 @@ class TraceOutput {
   bool has_room() const { return trace_ && trace_->task_count() < kMostTracedTasks; }
   std::int64_t steps() const { return steps_; }
   // Writes a step. Returns a warning where that fails, once: the run goes on, its trace ends.
-  [[nodiscard]] std::optional<std::string> add(const report::StepRecord& record);
+  [[nodiscard]] std::optional<std::string> add(const report::StepRecord& record,
+                                               const HardwareModel& hardware);
 
  private:
   std::filesystem::path path_;

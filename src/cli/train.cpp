@@ -79,6 +79,7 @@ class Printer final : public train::TrainObserver {
   }
 
   void planned(const train::RunFacts& facts, const report::MemoryBill& bill) override {
+    hardware_ = facts.hardware;
     print_text(stdout, fmt::format("{}{}  a step is expected to take {}\n", facts_text(facts),
                                    report::text(bill), seconds_text(facts.expected_step_seconds)));
     std::fflush(stdout);
@@ -99,7 +100,7 @@ class Printer final : public train::TrainObserver {
            (steps_run_ > 0 || step == steps_);
   }
   void recorded(const report::StepRecord& record) override {
-    if (const auto warning = trace_->add(record)) warned(*warning);
+    if (const auto warning = trace_->add(record, hardware_)) warned(*warning);
   }
   void evaluated(std::int64_t step, double loss) override {
     progress_->note(fmt::format("evaluation after step {}: loss {:.6f}", step, loss));
@@ -135,6 +136,7 @@ class Printer final : public train::TrainObserver {
   std::int64_t most_traced_;
   std::int64_t steps_run_ = 0;
   std::optional<TraceOutput> trace_;
+  HardwareModel hardware_;
   std::optional<report::StepLog> log_;
   std::optional<report::Progress> progress_;
 };

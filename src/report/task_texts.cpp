@@ -43,11 +43,13 @@ std::string TaskTexts::args(TaskAt at, const TaskWait& wait) const {
   else
     add_values(plan_.segments_of(task), args);
   fmt::format_to(std::back_inserter(args), R"(,"wait_seconds":{})", wait.seconds);
-  if (wait.waited_for)
-    fmt::format_to(std::back_inserter(args), R"(,"waited_for":"{} task {}: {}")",
-                   ebbtide::name(wait.waited_for->lane), wait.waited_for->index,
-                   name(*wait.waited_for));
+  if (wait.waited_for) args += waited_for(*wait.waited_for);
   return args;
+}
+
+std::string TaskTexts::waited_for(TaskAt at) const {
+  return fmt::format(R"(,"waited_for":"{} task {}: {}")", ebbtide::name(at.lane), at.index,
+                     name(at));
 }
 
 void TaskTexts::add_op(OpId op, std::string& args) const {

@@ -23,6 +23,8 @@ class TaskTexts {
   // Which task of its lane, what it moves or computes, for which layer and chunk, and how long it
   // waited for what.
   std::string args(TaskAt at, const TaskWait& wait) const;
+  // A member that follows others: who was waited for.
+  std::string waited_for(TaskAt at) const;
 
  private:
   // What a task has to do with; large buckets are described by their first values.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "src/report/exposure.hpp"
 #include "src/report/occupancy.hpp"
 #include "src/report/task_order.hpp"
 #include "src/report/task_texts.hpp"
@@ -31,6 +32,31 @@ TraceSpan span_of(const ProgramRun& run, TaskAt at, TraceTime origin) {
   const Interval& when = run.timeline.tasks[index(at.lane)][at.index];
   return {origin + trace_time(run.start_s + when.start_s),
           origin + trace_time(run.start_s + when.end_s)};
+}
+
+// Before almost every op there is less than that, which would hide the rest.
+constexpr double kShortestDispatch = 10e-6;
+
+std::string text(Cause cause) {
+  std::string words(name(cause));
+  std::ranges::replace(words, '_', ' ');
+  return words;
+}
+
+std::string wait_name(const StillStretch& stretch) {
+  if (!stretch.waited_for) return text(Cause::kDispatch);
+  return fmt::format("compute waits for {}: {}", name(stretch.waited_for->lane),
+                     text(stretch.main_cause()));
+}
+
+// Seconds in all and by cause; the lane that was waited for.
+std::string wait_args(const StillStretch& stretch) {
+  std::string args = fmt::format(R"("seconds":{})", stretch.end_s - stretch.start_s);
+  for (std::size_t cause = 0; cause < kCauseCount; ++cause)
+    if (stretch.causes[cause] > 0)
+      args += fmt::format(R"(,"{}":{})", name(static_cast<Cause>(cause)), stretch.causes[cause]);
+  if (stretch.waited_for) args += fmt::format(R"(,"lane":"{}")", name(stretch.waited_for->lane));
+  return args;
 }
 
 std::uint64_t moved_bytes(const ProgramRun& run, const Task& task) {
@@ -81,18 +107,18 @@ Trace::Trace(const std::filesystem::path& path, const std::string& process, std:
   file_.keep();
 }
 
-void Trace::add(const StepRecord& record) {
+void Trace::add(const StepRecord& record, const HardwareModel& hardware) {
   const TraceTime origin = end_;
   end_ = origin + trace_time(record.step_seconds);
   const std::string name =
       record.step > 0 ? fmt::format("step {}", record.step) : std::string("simulated step");
   events_.slice({process_, kStepTrack}, {origin, end_},
                 {name, "step", fmt::format(R"("data_seconds":{})", record.data_seconds)});
-  for (const ProgramRun& run : record.runs) add_run(run, origin);
+  for (const ProgramRun& run : record.runs) add_run(run, origin, hardware);
   file_.keep();
 }
 
-void Trace::add_run(const ProgramRun& run, TraceTime origin) {
+void Trace::add_run(const ProgramRun& run, TraceTime origin, const HardwareModel& hardware) {
   const TraceSpan span{origin + trace_time(run.start_s),
                        origin + trace_time(run.start_s + run.timeline.step_seconds)};
   events_.slice({process_, kStepTrack}, span, {json_escaped(run.name), "run", ""});
@@ -100,6 +126,7 @@ void Trace::add_run(const ProgramRun& run, TraceTime origin) {
   flow_count_ += written.flows.size();
   task_count_ += written.order.size();
   for (const TaskAt at : written.order) add_task(written, at);
+  add_waits(written, hardware);
   add_held(run, origin);
   for (const Lane lane : kShown)
     if (is_transfer(lane)) add_rates(run, lane, origin);
@@ -130,6 +157,18 @@ Track Trace::track_for(Lane lane, const TraceSpan& span) {
   events_.name_track(track, at == 0 ? std::string(ebbtide::name(lane))
                                     : fmt::format("{} {}", ebbtide::name(lane), at + 1));
   return track;
+}
+
+void Trace::add_waits(const Run& of, const HardwareModel& hardware) {
+  for (const StillStretch& stretch :
+       still_stretches(*of.run.program, *of.run.plan, of.run.timeline, hardware)) {
+    if (!stretch.waited_for && stretch.end_s - stretch.start_s < kShortestDispatch) continue;
+    const TraceSpan span{of.origin + trace_time(of.run.start_s + stretch.start_s),
+                         of.origin + trace_time(of.run.start_s + stretch.end_s)};
+    const std::string args =
+        wait_args(stretch) + (stretch.waited_for ? of.texts.waited_for(*stretch.waited_for) : "");
+    events_.slice({process_, kStillTrack}, span, {wait_name(stretch), "compute waits", args});
+  }
 }
 
 void Trace::add_held(const ProgramRun& run, TraceTime origin) {

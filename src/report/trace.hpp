@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "ebbtide/hardware.hpp"
 #include "src/report/step_record.hpp"
 #include "src/report/trace_events.hpp"
 #include "src/report/trace_file.hpp"
@@ -24,17 +25,18 @@ class Trace {
   // system's error.
   Trace(const std::filesystem::path& path, const std::string& process, std::int32_t rank = 0);
 
-  // Writes a step. Throws the system's error; the file then ends with the step before, and nothing
-  // can be added any more.
-  void add(const StepRecord& record);
+  // Writes a step. The model tells causes of waiting apart (exposure.hpp). Throws the system's
+  // error; the file then ends with the step before, and nothing can be added any more.
+  void add(const StepRecord& record, const HardwareModel& hardware);
   // In all steps so far.
   std::uint64_t task_count() const { return task_count_; }
 
  private:
   struct Run;  // one of a step, with what is written about it
 
-  void add_run(const ProgramRun& run, TraceTime origin);
+  void add_run(const ProgramRun& run, TraceTime origin, const HardwareModel& hardware);
   void add_task(const Run& run, TaskAt at);
+  void add_waits(const Run& run, const HardwareModel& hardware);
   void add_held(const ProgramRun& run, TraceTime origin);
   void add_rates(const ProgramRun& run, Lane lane, TraceTime origin);
   // A track of the lane that is free by then; slices of a track never overlap.

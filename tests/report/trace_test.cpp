@@ -8,6 +8,7 @@
 #include <set>
 
 #include "ebbtide/hardware.hpp"
+#include "src/report/exposure.hpp"
 #include "tests/plan/layered_program.hpp"
 #include "tests/plan/plan_builder.hpp"
 #include "tests/report/trace_reader.hpp"
@@ -46,7 +47,7 @@ class LayeredTrace : public testing::Test {
   std::filesystem::path write(const StepRecord& record) const {
     const std::filesystem::path path = directory_ / "trace.json";
     Trace trace(path, "test");
-    trace.add(record);
+    trace.add(record, hardware_);
     return path;
   }
   const std::vector<Task>& tasks(Lane lane) const { return plan_.tasks[index(lane)]; }
@@ -157,6 +158,40 @@ TEST_F(LayeredTrace, CountsRatesThatAddUpToTheBytesMoved) {
   }
 }
 
+// The table of exposed seconds, found anew from what the trace says.
+TEST_F(LayeredTrace, HasASliceForEveryTimeThatComputeStoodStillForALane) {
+  const ReadTrace trace = test::read_trace(write(step(1)));
+  const Exposure once = exposure_of(layered_.program, plan_, timeline_, hardware_);
+  std::map<std::string, double> by_lane;
+  std::map<std::string, double> by_length;
+  std::map<std::string, double> by_cause;
+  for (const TraceSlice& slice : trace.of("compute waits")) {
+    const double seconds = slice.args.at("seconds");
+    EXPECT_NEAR(slice.end_us - slice.start_us, seconds * 1e6, 2 * kRoundingUs);
+    for (std::size_t i = 0; i < kCauseCount; ++i) {
+      const std::string cause(name(static_cast<Cause>(i)));
+      by_cause[cause] += slice.args.value(cause, 0.0);
+    }
+    if (!slice.args.contains("lane")) continue;
+    const std::string lane = slice.args.at("lane");
+    EXPECT_TRUE(slice.name.starts_with("compute waits for " + lane + ": ")) << slice.name;
+    EXPECT_TRUE(slice.args.at("waited_for").get<std::string>().starts_with(lane + " task "));
+    by_lane[lane] += seconds;
+    by_length[lane] += (slice.end_us - slice.start_us) / 1e6;
+  }
+  ASSERT_GT(once.exposed_s(), 0);
+  for (std::size_t i = 0; i < kLaneCount; ++i) {
+    const std::string lane(ebbtide::name(static_cast<Lane>(i)));
+    EXPECT_NEAR(by_lane[lane], 2 * once.lanes[i].exposed_s, 1e-9) << lane;
+    EXPECT_NEAR(by_length[lane], 2 * once.lanes[i].exposed_s, 1e-5) << lane;
+  }
+  for (std::size_t i = 0; i < kCauseCount; ++i) {
+    if (static_cast<Cause>(i) == Cause::kDispatch) continue;  // the shortest are left out
+    const std::string cause(name(static_cast<Cause>(i)));
+    EXPECT_NEAR(by_cause[cause], 2 * once.causes[i], 1e-9) << cause;
+  }
+}
+
 // What a run leaves that is killed: the file, cut anywhere.
 TEST_F(LayeredTrace, IsGoodToReadWhereverItIsCutOff) {
   const std::string whole = test::text_of_file(write(step(1)));
@@ -176,7 +211,7 @@ TEST_F(LayeredTrace, IsInTheFileStepByStep) {
   const std::filesystem::path path = directory_ / "trace.json";
   Trace trace(path, "test");
   for (std::int64_t number = 4; number < 7; ++number) {
-    trace.add(step(number));
+    trace.add(step(number), hardware_);
     const ReadTrace read = test::read_trace(path);
     const std::vector<TraceSlice> steps = read.of("step");
     ASSERT_EQ(steps.size(), static_cast<std::size_t>(number - 3));
@@ -211,7 +246,7 @@ TEST(Trace, SaysHowLongATaskWaitedForWhat) {
   record.runs.push_back({"run", &program, &builder.plan(), 0, timeline});
 
   const test::TemporaryDirectory directory;
-  { Trace(directory / "trace.json", "a \"name\"").add(record); }
+  { Trace(directory / "trace.json", "a \"name\"").add(record, generic_cpu_hardware()); }
   ASSERT_TRUE(nlohmann::json::accept(test::text_of_file(directory / "trace.json")));
   const ReadTrace trace = test::read_trace(directory / "trace.json");
   const std::vector<TraceSlice> compute = trace.of("compute");
