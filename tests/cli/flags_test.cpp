@@ -161,7 +161,7 @@ TEST(Program, PrintsItsVersionAndHelp) {
 }
 
 TEST(Program, RefusesSubcommandsThatItLacks) {
-  for (const char* name : {"profile", "tune", "doctor"}) {
+  for (const char* name : {"tune", "doctor"}) {
     const Outcome outcome = run({name});
     EXPECT_EQ(outcome.status, 2);
     EXPECT_NE(outcome.err.find("not available in this version"), std::string::npos);

@@ -4,7 +4,7 @@
     include, contract <- kernels, tiering <- src/{device, comm, model} <- src/train <- src/cli
 
 src/report and src/hardware see only include/; only src/cli, src/measure and src/plan see
-src/hardware, and only src/cli sees src/measure and src/plan. kernels and tiering do not know each other, and neither do the
+src/hardware, and only src/cli sees src/measure, src/plan and src/profile. kernels and tiering do not know each other, and neither do the
 folders between braces. Public headers include none of CUDA, liburing, MPI or NCCL.
 """
 
@@ -28,6 +28,7 @@ ALLOWED = {
     "src/report": CONTRACT,
     "src/train": MIDDLE | {"src/device", "src/comm", "src/model", "src/report"},
     "src/plan": CONTRACT | {"src/hardware", "src/model", "src/report", "src/train"},
+    "src/profile": CONTRACT | {"src/model", "src/report", "src/train"},
     "src/cli": MIDDLE
     | {
         "src/device",
@@ -36,6 +37,7 @@ ALLOWED = {
         "src/measure",
         "src/model",
         "src/plan",
+        "src/profile",
         "src/report",
         "src/train",
     },
