@@ -11,6 +11,7 @@ using Arguments = std::span<const std::string>;  // after the subcommand's name
 
 int train_command(Arguments arguments);
 int plan_command(Arguments arguments);
+int profile_command(Arguments arguments);
 int bench_command(Arguments arguments);
 int doctor_command(Arguments arguments);
 

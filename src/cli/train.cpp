@@ -12,12 +12,11 @@
 #include "src/cli/command.hpp"
 #include "src/cli/config_file.hpp"
 #include "src/cli/message.hpp"
+#include "src/cli/named_hardware.hpp"
 #include "src/cli/parse.hpp"
 #include "src/cli/signals.hpp"
 #include "src/cli/trace_output.hpp"
 #include "src/cli/train_flags.hpp"
-#include "src/hardware/known_machines.hpp"
-#include "src/hardware/rank_view.hpp"
 #include "src/model/policy.hpp"
 #include "src/report/progress.hpp"
 #include "src/report/step_log.hpp"
@@ -140,14 +139,6 @@ class Printer final : public train::TrainObserver {
   std::optional<report::StepLog> log_;
   std::optional<report::Progress> progress_;
 };
-
-HardwareModel hardware_named(const std::string& name, DType dtype) {
-  try {
-    return hardware::hardware_of(hardware::load_machine(name), dtype, 1);
-  } catch (const Error& error) {
-    throw Error(Errc::kBadUsage, fmt::format("--hardware: {}", error.what()));
-  }
-}
 
 void run(const train::TrainOptions& options, const TrainExtras& extras) {
   train::Stop stop;

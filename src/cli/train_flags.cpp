@@ -159,11 +159,11 @@ void add_transfer(Flags& flags, train::TransferOptions& transfer) {
              transfer.link_bytes_per_s);
 }
 
-void add_hardware(Flags& flags, TrainExtras& extras) {
+void add_hardware(Flags& flags, std::string& hardware) {
   flags.text({"--hardware", "NAME|FILE",
               "machine whose speeds plans are made for; no number depends on it",
               "a generic two-core CPU"},
-             extras.hardware);
+             hardware);
 }
 
 void add_outputs(Flags& flags, TrainOptions& options, TrainExtras& extras) {
@@ -225,7 +225,7 @@ void add_flags_not_built(CLI::App& app) {
   add_not_built(flags);
 }
 
-void add_train_flags(CLI::App& app, TrainOptions& options, TrainExtras& extras) {
+void add_training_run_flags(CLI::App& app, TrainOptions& options, std::string& hardware) {
   add_run_flags(
       app, options,
       {.device = "hard budget of device bytes",
@@ -235,10 +235,20 @@ void add_train_flags(CLI::App& app, TrainOptions& options, TrainExtras& extras) 
        .nvme = "hard budget of swap file bytes; 0: none",
        .nvme_default = "what --nvme-path has free, less a margin; 0 without it"});
   Flags flags(app);
-  add_hardware(flags, extras);
-  add_outputs(flags, options, extras);
-  add_flags_not_built(app);
+  add_hardware(flags, hardware);
+}
+
+void add_training_flags_not_built(CLI::App& app) {
+  Flags flags(app);
+  add_not_built(flags);
   flags.not_built({"--ranks", "N", "ranks to plan for", ""}, "this version trains on one rank");
+}
+
+void add_train_flags(CLI::App& app, TrainOptions& options, TrainExtras& extras) {
+  add_training_run_flags(app, options, extras.hardware);
+  Flags flags(app);
+  add_outputs(flags, options, extras);
+  add_training_flags_not_built(app);
 }
 
 void check_run_together(const TrainOptions& options) {

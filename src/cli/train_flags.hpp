@@ -36,6 +36,10 @@ void add_flags_not_built(CLI::App& app);
 // Checks what these mean together. Throws Error(kBadUsage).
 void check_run_together(const train::TrainOptions& options);
 
+// What `train` and `profile` have in common: a run on the machine at hand.
+void add_training_run_flags(CLI::App& app, train::TrainOptions& options, std::string& hardware);
+void add_training_flags_not_built(CLI::App& app);
+
 void add_train_flags(CLI::App& app, train::TrainOptions& options, TrainExtras& extras);
 
 // Checks what flags mean together. Throws Error(kBadUsage).

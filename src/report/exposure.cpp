@@ -155,17 +155,27 @@ class Walk {
   // Seconds that a transfer was waited for: as far as its lane had rested before, they are due to
   // what held it then, or to what brought its data too late for that.
   void charge_transfer(double seconds, TaskAt transfer) {
-    LaneRun& run = runs_->of(transfer);
-    const double from_s = run.start_s - run.taken_s;
-    const double rested_s = run.take(seconds);
-    charge_rate(seconds - rested_s, transfer);
-    if (rested_s <= 0) return;
-    const TaskAt first{transfer.lane, run.first};
-    const std::optional<TaskAt> bringer = arrivals_.of(first);
-    const double there_s = bringer ? ran(*bringer).end_s : 0;
-    const double held_s = std::clamp(from_s - there_s, 0.0, rested_s);
-    if (held_s > 0) charge_hold(held_s, from_s, first);
-    if (held_s < rested_s) charge_bringer(rested_s - held_s, *bringer);
+    LaneRun& own = runs_->of(transfer);
+    const TaskAt first{transfer.lane, own.first};
+    double left_s = seconds;
+    std::optional<TaskAt> bringer;
+    double there_s = 0;
+    for (LaneRun* run = &own; run != nullptr && left_s > 0;
+         run = runs_->rested_before(transfer.lane, *run)) {
+      const double until_s = run->rest_until_s();
+      if (run == &own) {
+        if (run->idle_s > 0) bringer = arrivals_.of(first);
+        there_s = bringer ? ran(*bringer).end_s : 0;
+      }
+      if (run != &own && until_s <= there_s) break;
+      const double most_s = run == &own ? left_s : std::min(left_s, until_s - there_s);
+      const double rested_s = run->take(most_s);
+      const double held_s = std::clamp(until_s - there_s, 0.0, rested_s);
+      left_s -= rested_s;
+      if (held_s > 0) charge_hold(held_s, until_s, first);
+      if (held_s < rested_s) charge_bringer(rested_s - held_s, *bringer);
+    }
+    charge_rate(left_s, transfer);
   }
 
   // What held a transfer whose data was there, up to `until_s`. A plan that issues late takes

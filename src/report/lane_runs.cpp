@@ -5,6 +5,8 @@
 namespace ebbtide::report {
 namespace {
 
+constexpr std::uint32_t kFirst = ~0U;
+
 double segment_bytes(const Program& program, const Plan& plan, const Task& task) {
   double bytes = 0;
   for (const Segment& segment : plan.segments_of(task))
@@ -90,7 +92,21 @@ LaneRuns::LaneRuns(const Program& program, const Plan& plan, const Timeline& tim
       run.bytes += segment_bytes(program, plan, plan.tasks[i][at]);
       run_of_[i].push_back(static_cast<std::uint32_t>(runs.size() - 1));
     }
+    for (std::uint32_t at = 0; at < runs.size(); ++at)
+      before_[i].push_back(at == 0 ? kFirst : at - 1);
   }
+}
+
+LaneRun* LaneRuns::rested_before(Lane lane, const LaneRun& run) {
+  std::vector<LaneRun>& runs = runs_[index(lane)];
+  std::vector<std::uint32_t>& before = before_[index(lane)];
+  std::uint32_t at = run_of_[index(lane)][run.first];
+  while (before[at] != kFirst && runs[before[at]].taken_s >= runs[before[at]].idle_s) {
+    // Nothing is left of that one, nor will be.
+    before[at] = before[before[at]];
+  }
+  at = before[at];
+  return at == kFirst ? nullptr : &runs[at];
 }
 
 }  // namespace ebbtide::report

@@ -55,6 +55,8 @@ struct LaneRun {
   double end_s = 0;
   double bytes = 0;
 
+  // Up to when the lane rests that are not taken reach.
+  double rest_until_s() const { return start_s - taken_s; }
   // Takes so many of the seconds before the run, or what is left of them; returns how many.
   double take(double seconds) {
     const double taken = std::min(seconds, idle_s - taken_s);
@@ -69,10 +71,15 @@ class LaneRuns {
 
   // Requires a task of a transfer lane.
   LaneRun& of(TaskAt at) { return runs_[index(at.lane)][run_of_[index(at.lane)][at.index]]; }
+  // The last run of the lane before this one of whose rest something is left; null if there is
+  // none.
+  LaneRun* rested_before(Lane lane, const LaneRun& run);
 
  private:
   PerLane<std::vector<std::uint32_t>> run_of_;  // by task
   PerLane<std::vector<LaneRun>> runs_;
+  // By run, one before it of which rest may be left; shortened while it is looked for.
+  PerLane<std::vector<std::uint32_t>> before_;
 };
 
 }  // namespace ebbtide::report

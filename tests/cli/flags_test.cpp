@@ -160,7 +160,7 @@ TEST(Program, PrintsItsVersionAndHelp) {
 }
 
 TEST(Program, RefusesSubcommandsThatItLacks) {
-  for (const char* name : {"profile", "tune"}) {
+  for (const char* name : {"tune"}) {
     const Outcome outcome = run({name});
     EXPECT_EQ(outcome.status, 2);
     EXPECT_NE(outcome.err.find("not available in this version"), std::string::npos);

@@ -58,7 +58,7 @@ void expect_cause(const Exposure& exposure, Cause cause) {
   EXPECT_GT(exposure.still_s(), 0.1 * exposure.step_s) << name(cause);
   EXPECT_EQ(exposure.main_cause(), cause)
       << name(exposure.main_cause()) << " instead of " << name(cause);
-  EXPECT_GT(part(exposure, cause), 0.5) << name(cause);
+  EXPECT_GT(part(exposure, cause), 0.4) << name(cause);
 }
 
 TEST(ExposureCauses, NothingStandsStillWhereAllIsWell) {
@@ -93,14 +93,25 @@ TEST(ExposureCauses, NamesTheRateOfALinkThatNeverRests) {
   expect_cause(slow.exposure(), Cause::kLinkRate);
 }
 
-// What a load that comes too late cannot hide all the same.
+// What a load that comes too late cannot hide all the same: the last value saved is there late, and
+// is needed first.
 TEST(ExposureCauses, ChargesALateLoadOnlyAsFarAsTheLinkHadRested) {
   Case late;
-  late.hardware.h2d = {ops_a_value(3), 0};
+  late.hardware.h2d = late.hardware.d2h = {ops_a_value(3), 0};
   late.options.prefetch_chunk_steps = 0;
+  late.device_slots = 3;
   const Exposure exposure = late.exposure();
-  EXPECT_NEAR(part(exposure, Cause::kLateIssue), 1.0 / 3, 0.1);
-  EXPECT_GT(part(exposure, Cause::kLinkRate), 0.5);
+  EXPECT_GT(part(exposure, Cause::kLateIssue), 0.05);
+  EXPECT_GT(part(exposure, Cause::kLinkRate), 0.3);
+}
+
+// One load is twice as long as the op before it, the next one short: the rest of the link before
+// the short one would have done for both.
+TEST(ExposureCauses, LooksForRestsFurtherBackThanTheLast) {
+  Case late;
+  late.hardware.h2d = {ops_a_value(1.6), 0};
+  late.options.prefetch_chunk_steps = 0;
+  expect_cause(late.exposure(), Cause::kLateIssue);
 }
 
 TEST(ExposureCauses, NamesRoomOnTheDevice) {

@@ -1,0 +1,116 @@
+// `ebbtide profile`: runs a few steps and says where their time went and what would shorten them.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <string>
+
+#include "ebbtide/error.hpp"
+#include "kernels/kernels.hpp"
+#include "src/cli/command.hpp"
+#include "src/cli/config_file.hpp"
+#include "src/cli/message.hpp"
+#include "src/cli/named_hardware.hpp"
+#include "src/cli/parse.hpp"
+#include "src/cli/profile_flags.hpp"
+#include "src/cli/signals.hpp"
+#include "src/profile/advice.hpp"
+#include "src/profile/profile_json.hpp"
+#include "src/profile/profile_text.hpp"
+#include "src/report/progress.hpp"
+#include "src/train/resolve_options.hpp"
+
+namespace ebbtide::cli {
+namespace {
+
+// On a terminal a line that says how far it is, so that it is seen to go on.
+class LiveLine {
+ public:
+  LiveLine() : style_(report::progress_style(stderr)) {}
+  ~LiveLine() { clear(); }
+  LiveLine(const LiveLine&) = delete;
+  LiveLine& operator=(const LiveLine&) = delete;
+
+  void show(const std::string& line) {
+    if (style_ != report::ProgressStyle::kLive) return;
+    fmt::print(stderr, "\r\x1b[K{}", line);
+    std::fflush(stderr);
+    is_open_ = true;
+  }
+  void clear() {
+    if (is_open_) fmt::print(stderr, "\r\x1b[K");
+    is_open_ = false;
+  }
+
+ private:
+  report::ProgressStyle style_;
+  bool is_open_ = false;
+};
+
+// Shows how far the run is and hands on what it is told.
+class Watched final : public train::TrainObserver {
+ public:
+  Watched(profile::StepSummary& summary, LiveLine& line, std::int64_t steps)
+      : summary_(summary), line_(line), steps_(steps) {}
+
+  void planned(const train::RunFacts& facts, const report::MemoryBill& bill) override {
+    summary_.planned(facts, bill);
+    line_.show(fmt::format("step 1 of {}", steps_));
+  }
+  void stepped(const report::StepReport& step) override {
+    summary_.stepped(step);
+    line_.show(fmt::format("step {} of {}", step.step + 1, steps_));
+  }
+  void warned(const std::string& warning) override {
+    line_.clear();
+    print_message("warning: ", warning.c_str());
+  }
+  bool wants_record(std::int64_t step) const override { return summary_.wants_record(step); }
+  void recorded(const report::StepRecord& record) override { summary_.recorded(record); }
+
+ private:
+  profile::StepSummary& summary_;
+  LiveLine& line_;
+  const std::int64_t steps_;
+};
+
+profile::Profile run(const train::TrainOptions& options, const ProfileExtras& extras) {
+  train::Stop stop;
+  const SignalWatcher watcher([&stop](const std::string& signal) { stop.request(signal); });
+  LiveLine line;
+  profile::StepSummary summary(
+      extras.skip_first,
+      train::paced(options.hardware.value_or(generic_cpu_hardware()), options.transfer));
+  Watched watched(summary, line, options.run.steps);
+  train::train(options, watched, stop);
+  profile::Profile profile = summary.profile();
+  profile.usable_threads = kernels::usable_cpus();
+  if (extras.advice == Advice::kNone) return profile;
+  profile::advise(profile, options, [&](const std::string& flags) {
+    stop.throw_if_requested();
+    line.show(fmt::format("simulating {}", flags));
+  });
+  return profile;
+}
+
+}  // namespace
+
+int profile_command(Arguments arguments) {
+  train::TrainOptions options;
+  ProfileExtras extras;
+  CLI::App app("Runs a few steps and reports where their time went.", "ebbtide profile");
+  add_config_flag(app);
+  add_profile_flags(app, options, extras);
+  if (parse(app, arguments) == Parsed::kHelpShown) return 0;
+  check_together(options);
+  if (!extras.hardware.empty())
+    options.hardware = hardware_named(extras.hardware, options.run.dtype);
+  options.run.steps = extras.skip_first + extras.active_steps;
+  const profile::Profile profile = run(options, extras);
+  if (extras.output == Output::kJson)
+    fmt::print("{}\n", profile::to_json(profile).dump());
+  else
+    fmt::print("{}{}", profile::verdict_text(profile), profile::tables_text(profile));
+  return 0;
+}
+
+}  // namespace ebbtide::cli

@@ -1,0 +1,28 @@
+// The flags of `ebbtide profile`: those of `train` that say what is run, how many steps, what to
+// print.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include <cstdint>
+#include <string>
+
+#include "src/cli/plan_flags.hpp"
+#include "src/cli/train_flags.hpp"
+#include "src/train/options.hpp"
+
+namespace ebbtide::cli {
+
+enum class Advice : std::uint8_t { kSearched, kNone };
+
+struct ProfileExtras {
+  std::string hardware;  // a known machine or a hardware file; empty: none
+  std::int64_t skip_first = 2;
+  std::int64_t active_steps = 3;
+  Output output = Output::kText;
+  Advice advice = Advice::kSearched;
+};
+
+void add_profile_flags(CLI::App& app, train::TrainOptions& options, ProfileExtras& extras);
+
+}  // namespace ebbtide::cli
