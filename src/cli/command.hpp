@@ -13,5 +13,6 @@ int train_command(Arguments arguments);
 int plan_command(Arguments arguments);
 int bench_command(Arguments arguments);
 int doctor_command(Arguments arguments);
+int tune_command(Arguments arguments);
 
 }  // namespace ebbtide::cli

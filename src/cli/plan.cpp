@@ -11,6 +11,7 @@
 #include "src/cli/command.hpp"
 #include "src/cli/parse.hpp"
 #include "src/cli/plan_flags.hpp"
+#include "src/cli/profile_flag.hpp"
 #include "src/hardware/known_machines.hpp"
 #include "src/model/policy.hpp"
 #include "src/plan/compare.hpp"
@@ -150,6 +151,8 @@ int plan_command(Arguments arguments) {
   app.allow_config_extras(CLI::config_extras_mode::error);
   add_plan_flags(app, options, extras);
   if (parse(app, arguments) == Parsed::kHelpShown) return kFits;
+  if (!extras.profile.empty())
+    tell_of_profile(apply_profile(app, extras.profile), extras.profile, options);
   check_together(options, extras);
 
   plan::Request request = request_of(options, extras);

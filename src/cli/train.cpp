@@ -11,12 +11,12 @@
 #include "ebbtide/error.hpp"
 #include "src/cli/command.hpp"
 #include "src/cli/config_file.hpp"
+#include "src/cli/hardware_flag.hpp"
 #include "src/cli/message.hpp"
 #include "src/cli/parse.hpp"
+#include "src/cli/profile_flag.hpp"
 #include "src/cli/signals.hpp"
 #include "src/cli/train_flags.hpp"
-#include "src/hardware/known_machines.hpp"
-#include "src/hardware/rank_view.hpp"
 #include "src/model/policy.hpp"
 #include "src/report/progress.hpp"
 #include "src/report/step_log.hpp"
@@ -125,14 +125,6 @@ class Printer final : public train::TrainObserver {
   std::optional<report::Progress> progress_;
 };
 
-HardwareModel hardware_named(const std::string& name, DType dtype) {
-  try {
-    return hardware::hardware_of(hardware::load_machine(name), dtype, 1);
-  } catch (const Error& error) {
-    throw Error(Errc::kBadUsage, fmt::format("--hardware: {}", error.what()));
-  }
-}
-
 void run(const train::TrainOptions& options, const TrainExtras& extras) {
   train::Stop stop;
   const SignalWatcher watcher([&stop](const std::string& signal) { stop.request(signal); });
@@ -154,6 +146,8 @@ int train_command(Arguments arguments) {
   add_config_flag(app);
   add_train_flags(app, options, extras);
   if (parse(app, arguments) == Parsed::kHelpShown) return 0;
+  if (!extras.profile.empty())
+    tell_of_profile(apply_profile(app, extras.profile), extras.profile, options);
   check_together(options);
   if (!extras.hardware.empty())
     options.hardware = hardware_named(extras.hardware, options.run.dtype);

@@ -4,6 +4,7 @@
 
 #include "ebbtide/error.hpp"
 #include "src/cli/flags.hpp"
+#include "src/cli/profile_flag.hpp"
 #include "src/train/budgets.hpp"
 
 namespace ebbtide::cli {
@@ -159,13 +160,6 @@ void add_transfer(Flags& flags, train::TransferOptions& transfer) {
              transfer.link_bytes_per_s);
 }
 
-void add_hardware(Flags& flags, TrainExtras& extras) {
-  flags.text({"--hardware", "NAME|FILE",
-              "machine whose speeds plans are made for; no number depends on it",
-              "a generic two-core CPU"},
-             extras.hardware);
-}
-
 void add_outputs(Flags& flags, TrainOptions& options, TrainExtras& extras) {
   flags.path({"--log-json", "FILE", "one JSON object a step", "none"}, extras.log_json);
   flags.enable({"--checksum", "", "hash all weights after each step", "off"}, options.checksum,
@@ -194,7 +188,6 @@ void add_not_built(Flags& flags) {
                   "parameters are fetched whole; --transfer-bucket-size joins transfers");
   flags.not_built({"--trace", "FILE", "trace of a run", ""}, "traces are not built");
   flags.not_built({"--report", "FILE.html", "report of a run", ""}, "HTML reports are not built");
-  flags.not_built({"--profile", "FILE", "settings saved by tune", ""}, "tune is not built");
 }
 
 [[noreturn]] void refuse(const std::string& message) {
@@ -213,6 +206,13 @@ void add_run_flags(CLI::App& app, TrainOptions& options, const BudgetTexts& budg
   add_transfer(flags, options.transfer);
 }
 
+void add_run_hardware_flag(CLI::App& app, std::string& hardware) {
+  Flags(app).text({"--hardware", "NAME|FILE",
+                   "machine whose speeds plans are made for; no number depends on it",
+                   "a generic two-core CPU"},
+                  hardware);
+}
+
 void add_flags_not_built(CLI::App& app) {
   Flags flags(app);
   add_not_built(flags);
@@ -228,7 +228,8 @@ void add_train_flags(CLI::App& app, TrainOptions& options, TrainExtras& extras) 
        .nvme = "hard budget of swap file bytes; 0: none",
        .nvme_default = "what --nvme-path has free, less a margin; 0 without it"});
   Flags flags(app);
-  add_hardware(flags, extras);
+  add_run_hardware_flag(app, extras.hardware);
+  add_profile_flag(flags, extras.profile);
   add_outputs(flags, options, extras);
   add_flags_not_built(app);
   flags.not_built({"--ranks", "N", "ranks to plan for", ""}, "this version trains on one rank");

@@ -14,6 +14,7 @@ namespace ebbtide::cli {
 struct TrainExtras {
   std::filesystem::path log_json;  // empty: none
   std::string hardware;            // a known machine or a hardware file; empty: none
+  std::filesystem::path profile;   // empty: none
 };
 
 // How the budgets of a subcommand come about where they are not given.
@@ -32,6 +33,9 @@ void add_run_flags(CLI::App& app, train::TrainOptions& options, const BudgetText
 void add_flags_not_built(CLI::App& app);
 // Checks what these mean together. Throws Error(kBadUsage).
 void check_run_together(const train::TrainOptions& options);
+
+// --hardware of a run on this machine.
+void add_run_hardware_flag(CLI::App& app, std::string& hardware);
 
 void add_train_flags(CLI::App& app, train::TrainOptions& options, TrainExtras& extras);
 

@@ -26,7 +26,6 @@ TEST_F(TrainFlags, RefusesFlagsOfPartsThatAreNotBuilt) {
                                      {"--prefetch-bucket-size", "1MiB"},
                                      {"--trace", "file"},
                                      {"--report", "file.html"},
-                                     {"--profile", "file"},
                                      {"--ranks", "8"}};
   for (const Arguments& flag : flags)
     expect_refused(train(flag), {flag[0], "not available in this version"});
@@ -161,7 +160,7 @@ TEST(Program, PrintsItsVersionAndHelp) {
 }
 
 TEST(Program, RefusesSubcommandsThatItLacks) {
-  for (const char* name : {"profile", "tune"}) {
+  for (const char* name : {"profile"}) {
     const Outcome outcome = run({name});
     EXPECT_EQ(outcome.status, 2);
     EXPECT_NE(outcome.err.find("not available in this version"), std::string::npos);

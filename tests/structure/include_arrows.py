@@ -4,8 +4,8 @@
     include, contract <- kernels, tiering <- src/{device, comm, model} <- src/train <- src/cli
 
 src/report and src/hardware see only include/; only src/cli, src/measure and src/plan see
-src/hardware, and only src/cli sees src/measure, src/plan and src/doctor. kernels and tiering do not know each other, and neither do the
-folders between braces. Public headers include none of CUDA, liburing, MPI or NCCL.
+src/hardware, and only src/cli sees src/measure, src/plan, src/doctor and src/tune. kernels and
+tiering do not know each other, and neither do the folders between braces. Public headers include none of CUDA, liburing, MPI or NCCL.
 """
 
 import pathlib
@@ -29,6 +29,7 @@ ALLOWED = {
     "src/doctor": MIDDLE | {"src/report"},
     "src/train": MIDDLE | {"src/device", "src/comm", "src/model", "src/report"},
     "src/plan": CONTRACT | {"src/hardware", "src/model", "src/report", "src/train"},
+    "src/tune": CONTRACT | {"src/model", "src/report", "src/train"},
     "src/cli": MIDDLE
     | {
         "src/device",
@@ -40,6 +41,7 @@ ALLOWED = {
         "src/plan",
         "src/report",
         "src/train",
+        "src/tune",
     },
 }
 SOURCES = {".hpp", ".cpp", ".cuh", ".cu", ".h", ".inc"}
