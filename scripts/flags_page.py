@@ -13,7 +13,7 @@ import subprocess
 import sys
 
 PAGE = pathlib.Path(__file__).resolve().parents[1] / "docs" / "flags.md"
-SUBCOMMANDS = ["train", "plan", "profile", "bench", "doctor"]
+SUBCOMMANDS = ["train", "plan", "profile", "tune", "bench", "doctor"]
 HEAD = """# Flags
 
 Made by `scripts/flags_page.py` from the help of each subcommand. Sizes take KiB, MiB and GiB, and

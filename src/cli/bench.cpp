@@ -1,6 +1,5 @@
 // `ebbtide bench`: measures this machine, prints a table and writes a hardware file.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -13,6 +12,7 @@
 #include "src/cli/bench_table.hpp"
 #include "src/cli/command.hpp"
 #include "src/cli/flags.hpp"
+#include "src/cli/output_file.hpp"
 #include "src/cli/parse.hpp"
 #include "src/cli/signals.hpp"
 #include "src/measure/machine_of.hpp"
@@ -23,8 +23,6 @@ namespace ebbtide::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-enum class Overwrite : std::uint8_t { kRefuse, kReplace };
 
 struct BenchOptions {
   std::int64_t threads = 0;  // 0: every CPU that this process may use
@@ -54,28 +52,6 @@ void add_bench_flags(CLI::App& app, BenchOptions& options) {
 
 int threads_of(const BenchOptions& options) {
   return options.threads > 0 ? static_cast<int>(options.threads) : kernels::usable_cpus();
-}
-
-// Before a minute of measuring, not after it. Throws Error(kBadUsage).
-void check_output(const BenchOptions& options) {
-  const fs::path& path = options.output;
-  const auto refuse = [&](const std::string& why) {
-    throw Error(Errc::kBadUsage, fmt::format("--output {}: {}", path.string(), why));
-  };
-  const auto refuse_errno = [&](const char* advice) {
-    refuse(fmt::format("{} (errno {}); {}", std::generic_category().message(errno), errno, advice));
-  };
-  std::error_code ignored;
-  if (fs::is_directory(path, ignored)) refuse("is a directory; name a file in it");
-  if (fs::exists(path, ignored)) {
-    if (options.overwrite == Overwrite::kRefuse)
-      refuse("is there already; give --force to replace it, or another name");
-    if (access(path.c_str(), W_OK) != 0) refuse_errno("name a file that this user may write");
-    return;
-  }
-  const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
-  if (access(folder.c_str(), W_OK | X_OK) != 0)
-    refuse_errno("name a file in a directory that is there and that this user may write");
 }
 
 // On a terminal one line that changes, else one line a section.
@@ -154,7 +130,7 @@ int bench_command(Arguments arguments) {
   CLI::App app("Measures this machine and writes a hardware file.", "ebbtide bench");
   add_bench_flags(app, options);
   if (parse(app, arguments) == Parsed::kHelpShown) return 0;
-  check_output(options);
+  check_output_file("--output", options.output, options.overwrite);
 
   SignalStop stop;
   const SignalWatcher watcher([&stop](const std::string& signal) { stop.request(signal); });

@@ -14,5 +14,6 @@ int plan_command(Arguments arguments);
 int profile_command(Arguments arguments);
 int bench_command(Arguments arguments);
 int doctor_command(Arguments arguments);
+int tune_command(Arguments arguments);
 
 }  // namespace ebbtide::cli

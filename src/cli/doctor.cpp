@@ -1,10 +1,7 @@
 // `ebbtide doctor`: says what this machine allows, what that means and how to mend it.
 #include <fmt/format.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <optional>
 #include <vector>
 
@@ -12,6 +9,7 @@
 #include "src/cli/command.hpp"
 #include "src/cli/flags.hpp"
 #include "src/cli/parse.hpp"
+#include "src/cli/terminal.hpp"
 #include "src/doctor/checks.hpp"
 #include "src/doctor/text.hpp"
 #include "src/report/progress.hpp"
@@ -51,15 +49,10 @@ std::uint64_t usual_host_bytes() {
   }
 }
 
-// A file takes lines of any width; a terminal has its own.
 doctor::Page page_of(std::FILE* stream) {
   doctor::Page page;
-  if (isatty(fileno(stream)) == 0) return page;
-  winsize size{};
-  if (ioctl(fileno(stream), TIOCGWINSZ, &size) == 0 && size.ws_col > 0) page.columns = size.ws_col;
-  // https://no-color.org: any value that is not empty.
-  const char* const no_colour = std::getenv("NO_COLOR");
-  if (no_colour == nullptr || *no_colour == '\0') page.colours = doctor::Colours::kAnsi;
+  page.columns = terminal_columns(stream).value_or(page.columns);
+  if (takes_colours(stream)) page.colours = doctor::Colours::kAnsi;
   return page;
 }
 

@@ -74,6 +74,12 @@ void Flags::number_or_auto(const FlagText& text, std::optional<double>& target,
   });
 }
 
+void Flags::duration(const FlagText& text, double& target_s, const NumberRange& seconds) {
+  add(text, [&target_s, seconds, flag = text.name](const std::string& given) {
+    target_s = parse_duration(flag, given, seconds);
+  });
+}
+
 void Flags::seed(const FlagText& text, std::uint64_t& target) {
   add(text,
       [&target, flag = text.name](const std::string& given) { target = parse_seed(flag, given); });
@@ -99,6 +105,28 @@ void Flags::paths(const FlagText& text, std::vector<std::filesystem::path>& targ
     for (const std::string& given : results) {
       if (given.empty()) throw Error(Errc::kBadUsage, fmt::format("{} '': is empty", flag));
       target.emplace_back(given);
+    }
+    return true;
+  };
+  app_.add_option(text.name, callback, fmt::format("{} (default: {})", text.help, text.fallback))
+      ->type_name(text.value)
+      ->expected(1, -1);
+}
+
+void Flags::names(const FlagText& text, std::vector<std::string>& target,
+                  const std::vector<std::string>& names) {
+  std::vector<std::string> choices = names;
+  choices.emplace_back("all");
+  const CLI::callback_t callback = [&target, names, choices,
+                                    flag = text.name](const CLI::results_t& results) {
+    target.clear();
+    for (const std::string& given : results) {
+      if (choose(flag, given, choices) < names.size()) {
+        target.push_back(given);
+        continue;
+      }
+      target = names;
+      break;
     }
     return true;
   };

@@ -38,11 +38,15 @@ class Flags {
   void number(const FlagText& text, double& target, const NumberRange& range);
   void number_or_auto(const FlagText& text, std::optional<double>& target,
                       const NumberRange& range);
+  void duration(const FlagText& text, double& target_s, const NumberRange& seconds);
   // Any number of 64 bits.
   void seed(const FlagText& text, std::uint64_t& target);
   void text(const FlagText& text, std::string& target);
   void path(const FlagText& text, std::filesystem::path& target);
   void paths(const FlagText& text, std::vector<std::filesystem::path>& target);
+  // Words of which each must be one of the names; "all" gives all of them.
+  void names(const FlagText& text, std::vector<std::string>& target,
+             const std::vector<std::string>& names);
   template <typename Enum>
   void choice(const FlagText& text, Enum& target,
               const std::vector<std::pair<std::string, Enum>>& choices);

@@ -28,7 +28,7 @@ constexpr std::array<Subcommand, 6> kSubcommands{{
     {"train", "train a model inside hard memory budgets", train_command},
     {"plan", "build, plan, verify and simulate a step without running it", plan_command},
     {"profile", "run a few steps and report where the time went", profile_command},
-    {"tune", "search chunk, bucket, prefetch and policy", nullptr},
+    {"tune", "search chunk, bucket, prefetch and policy", tune_command},
     {"bench", "measure links, disk and kernels of this machine", bench_command},
     {"doctor", "say what this machine allows and how to mend it", doctor_command},
 }};

@@ -13,6 +13,7 @@
 #include "src/cli/message.hpp"
 #include "src/cli/parse.hpp"
 #include "src/cli/plan_flags.hpp"
+#include "src/cli/profile_flag.hpp"
 #include "src/cli/trace_output.hpp"
 #include "src/hardware/known_machines.hpp"
 #include "src/model/policy.hpp"
@@ -163,6 +164,8 @@ int plan_command(Arguments arguments) {
   add_config_flag(app);
   add_plan_flags(app, options, extras);
   if (parse(app, arguments) == Parsed::kHelpShown) return kFits;
+  if (!extras.profile.empty())
+    tell_of_profile(apply_profile(app, extras.profile), extras.profile, options);
   check_together(options, extras);
 
   plan::Request request = request_of(options, extras);

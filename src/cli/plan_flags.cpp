@@ -4,6 +4,7 @@
 
 #include "ebbtide/error.hpp"
 #include "src/cli/flags.hpp"
+#include "src/cli/profile_flag.hpp"
 #include "src/cli/train_flags.hpp"
 
 namespace ebbtide::cli {
@@ -59,6 +60,7 @@ void add_plan_flags(CLI::App& app, train::TrainOptions& options, PlanExtras& ext
                  .host_default = "the node's memory less a sixteenth; as train on this machine",
                  .nvme = "hard budget of a node's swap file bytes, which its ranks share; 0: none",
                  .nvme_default = "the node's drives less a twentieth; as train on this machine"});
+  add_profile_flag(flags, extras.profile);
   add_flags_not_built(app);
   refuse_outputs(flags);
   app.footer(

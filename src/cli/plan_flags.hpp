@@ -16,7 +16,8 @@ enum class Compared : std::uint8_t { kNothing, kStrategies };
 enum class Length : std::uint8_t { kAsGiven, kLongest };
 
 struct PlanExtras {
-  std::string hardware;  // a known machine or a hardware file; empty: the machine at hand
+  std::string hardware;           // a known machine or a hardware file; empty: the machine at hand
+  std::filesystem::path profile;  // settings saved by tune; empty: none
   std::int64_t ranks = 1;
   Output output = Output::kText;
   Compared compared = Compared::kNothing;

@@ -9,7 +9,6 @@
 #include "src/cli/command.hpp"
 #include "src/cli/config_file.hpp"
 #include "src/cli/message.hpp"
-#include "src/cli/named_hardware.hpp"
 #include "src/cli/parse.hpp"
 #include "src/cli/profile_flags.hpp"
 #include "src/cli/signals.hpp"
@@ -101,9 +100,7 @@ int profile_command(Arguments arguments) {
   add_config_flag(app);
   add_profile_flags(app, options, extras);
   if (parse(app, arguments) == Parsed::kHelpShown) return 0;
-  check_together(options);
-  if (!extras.hardware.empty())
-    options.hardware = hardware_named(extras.hardware, options.run.dtype);
+  settle_local_run(app, options, extras);
   options.run.steps = extras.skip_first + extras.active_steps;
   const profile::Profile profile = run(options, extras);
   if (extras.output == Output::kJson)

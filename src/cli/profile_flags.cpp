@@ -33,8 +33,8 @@ void add_profile_flags(CLI::App& app, train::TrainOptions& options, ProfileExtra
                Output::kJson);
   flags.enable({"--no-advice", "", "only measure; do not plan what would be faster", "off"},
                extras.advice, Advice::kNone);
-  add_training_run_flags(app, options, extras.hardware);
-  add_training_flags_not_built(app);
+  add_local_run_flags(app, options, extras);
+  add_local_run_flags_not_built(app);
   refuse_outputs(app, flags);
 }
 

@@ -5,7 +5,6 @@
 #include <CLI/CLI.hpp>
 
 #include <cstdint>
-#include <string>
 
 #include "src/cli/plan_flags.hpp"
 #include "src/cli/train_flags.hpp"
@@ -15,8 +14,7 @@ namespace ebbtide::cli {
 
 enum class Advice : std::uint8_t { kSearched, kNone };
 
-struct ProfileExtras {
-  std::string hardware;  // a known machine or a hardware file; empty: none
+struct ProfileExtras : LocalRunExtras {
   std::int64_t skip_first = 2;
   std::int64_t active_steps = 3;
   Output output = Output::kText;

@@ -110,6 +110,19 @@ std::uint64_t parse_seed(std::string_view flag, std::string_view text) {
   return value;
 }
 
+double parse_duration(std::string_view flag, std::string_view text, const NumberRange& seconds) {
+  constexpr std::string_view kHint = "durations are numbers with s, m, h or no unit (seconds)";
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const std::string_view unit = text.substr(static_cast<std::size_t>(end - text.data()));
+  const double factor = unit.empty() || unit == "s" ? 1 : unit == "m" ? 60 : unit == "h" ? 3600 : 0;
+  if (error != std::errc() || factor == 0 || !std::isfinite(value))
+    refuse(flag, text, fmt::format("is no duration; {}", kHint));
+  if (value * factor < seconds.least || value * factor > seconds.most)
+    refuse(flag, text, fmt::format("must be from {} to {} seconds", seconds.least, seconds.most));
+  return value * factor;
+}
+
 double parse_number(std::string_view flag, std::string_view text, const NumberRange& range) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);

@@ -12,7 +12,6 @@
 #include "src/cli/command.hpp"
 #include "src/cli/config_file.hpp"
 #include "src/cli/message.hpp"
-#include "src/cli/named_hardware.hpp"
 #include "src/cli/parse.hpp"
 #include "src/cli/signals.hpp"
 #include "src/cli/trace_output.hpp"
@@ -161,12 +160,10 @@ int train_command(Arguments arguments) {
   add_config_flag(app);
   add_train_flags(app, options, extras);
   if (parse(app, arguments) == Parsed::kHelpShown) return 0;
-  check_together(options);
+  settle_local_run(app, options, extras);
   if (!extras.trace.empty() && options.mode == train::RunMode::kDryRun)
     throw Error(Errc::kBadUsage,
                 "--trace: a dry run has no step; 'ebbtide plan --trace' traces a simulated one");
-  if (!extras.hardware.empty())
-    options.hardware = hardware_named(extras.hardware, options.run.dtype);
 
   try {
     run(options, extras);

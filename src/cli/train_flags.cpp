@@ -4,6 +4,8 @@
 
 #include "ebbtide/error.hpp"
 #include "src/cli/flags.hpp"
+#include "src/cli/hardware_flag.hpp"
+#include "src/cli/profile_flag.hpp"
 #include "src/train/budgets.hpp"
 
 namespace ebbtide::cli {
@@ -159,13 +161,6 @@ void add_transfer(Flags& flags, train::TransferOptions& transfer) {
              transfer.link_bytes_per_s);
 }
 
-void add_hardware(Flags& flags, std::string& hardware) {
-  flags.text({"--hardware", "NAME|FILE",
-              "machine whose speeds plans are made for; no number depends on it",
-              "a generic two-core CPU"},
-             hardware);
-}
-
 void add_outputs(Flags& flags, TrainOptions& options, TrainExtras& extras) {
   flags.path({"--log-json", "FILE", "one JSON object a step", "none"}, extras.log_json);
   flags.path({"--trace", "FILE",
@@ -201,7 +196,6 @@ void add_not_built(Flags& flags) {
   flags.not_built({"--prefetch-bucket-size", "SIZE", "parameter prefetch unit", ""},
                   "parameters are fetched whole; --transfer-bucket-size joins transfers");
   flags.not_built({"--report", "FILE.html", "report of a run", ""}, "HTML reports are not built");
-  flags.not_built({"--profile", "FILE", "settings saved by tune", ""}, "tune is not built");
 }
 
 [[noreturn]] void refuse(const std::string& message) {
@@ -225,7 +219,7 @@ void add_flags_not_built(CLI::App& app) {
   add_not_built(flags);
 }
 
-void add_training_run_flags(CLI::App& app, TrainOptions& options, std::string& hardware) {
+void add_local_run_flags(CLI::App& app, TrainOptions& options, LocalRunExtras& extras) {
   add_run_flags(
       app, options,
       {.device = "hard budget of device bytes",
@@ -235,20 +229,32 @@ void add_training_run_flags(CLI::App& app, TrainOptions& options, std::string& h
        .nvme = "hard budget of swap file bytes; 0: none",
        .nvme_default = "what --nvme-path has free, less a margin; 0 without it"});
   Flags flags(app);
-  add_hardware(flags, hardware);
+  flags.text({"--hardware", "NAME|FILE",
+              "machine whose speeds plans are made for; no number depends on it",
+              "a generic two-core CPU"},
+             extras.hardware);
+  add_profile_flag(flags, extras.profile);
 }
 
-void add_training_flags_not_built(CLI::App& app) {
+void add_local_run_flags_not_built(CLI::App& app) {
+  add_flags_not_built(app);
   Flags flags(app);
-  add_not_built(flags);
   flags.not_built({"--ranks", "N", "ranks to plan for", ""}, "this version trains on one rank");
 }
 
+void settle_local_run(CLI::App& app, TrainOptions& options, const LocalRunExtras& extras) {
+  if (!extras.profile.empty())
+    tell_of_profile(apply_profile(app, extras.profile), extras.profile, options);
+  check_together(options);
+  if (!extras.hardware.empty())
+    options.hardware = hardware_named(extras.hardware, options.run.dtype);
+}
+
 void add_train_flags(CLI::App& app, TrainOptions& options, TrainExtras& extras) {
-  add_training_run_flags(app, options, extras.hardware);
+  add_local_run_flags(app, options, extras);
   Flags flags(app);
   add_outputs(flags, options, extras);
-  add_training_flags_not_built(app);
+  add_local_run_flags_not_built(app);
 }
 
 void check_run_together(const TrainOptions& options) {

@@ -11,12 +11,16 @@
 
 namespace ebbtide::cli {
 
-// What only the command line wants.
-struct TrainExtras {
+// What only the command line wants of a run on the machine at hand.
+struct LocalRunExtras {
+  std::string hardware;           // a known machine or a hardware file; empty: none
+  std::filesystem::path profile;  // empty: none
+};
+
+struct TrainExtras : LocalRunExtras {
   std::filesystem::path log_json;  // empty: none
   std::filesystem::path trace;     // empty: none
   std::int64_t trace_steps = 3;    // from the second one on
-  std::string hardware;            // a known machine or a hardware file; empty: none
 };
 
 // How the budgets of a subcommand come about where they are not given.
@@ -36,9 +40,12 @@ void add_flags_not_built(CLI::App& app);
 // Checks what these mean together. Throws Error(kBadUsage).
 void check_run_together(const train::TrainOptions& options);
 
-// What `train` and `profile` have in common: a run on the machine at hand.
-void add_training_run_flags(CLI::App& app, train::TrainOptions& options, std::string& hardware);
-void add_training_flags_not_built(CLI::App& app);
+// What `train`, `profile` and `tune` have in common: a run on the machine at hand.
+void add_local_run_flags(CLI::App& app, train::TrainOptions& options, LocalRunExtras& extras);
+void add_local_run_flags_not_built(CLI::App& app);
+// After parsing: applies the profile, checks what the flags mean together, loads the hardware.
+// Throws Error(kBadUsage).
+void settle_local_run(CLI::App& app, train::TrainOptions& options, const LocalRunExtras& extras);
 
 void add_train_flags(CLI::App& app, train::TrainOptions& options, TrainExtras& extras);
 

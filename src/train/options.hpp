@@ -63,6 +63,8 @@ struct PlanningOptions {
   Reach activation_reach = Reach::kAny;
   std::optional<std::int64_t> prefetch_chunk_steps;
   std::optional<std::uint64_t> bucket_bytes;
+
+  bool operator==(const PlanningOptions&) const = default;
 };
 
 struct TransferOptions {

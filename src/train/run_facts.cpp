@@ -22,12 +22,6 @@ constexpr std::uint64_t kProcessBytes = std::uint64_t{48} << 20;
 // One block as floats, one rounded.
 constexpr std::uint64_t kBlockBytes = std::uint64_t{8} << 20;
 
-std::string shape_text(const model::ModelConfig& config) {
-  return fmt::format("layers={} hidden={} heads={} kv_heads={} head_dim={} ffn={} vocab={} tied={}",
-                     config.layers, config.hidden, config.heads, config.kv_heads, config.head_dim,
-                     config.ffn, config.vocab, config.tied() ? 1 : 0);
-}
-
 // Of a step's blocks at most: no plan records more than it writes.
 std::uint64_t checksum_bytes(std::span<const report::Planned> programs) {
   std::uint64_t pieces = 0;
@@ -54,6 +48,12 @@ model::ModelConfig load_config(const TrainOptions& options) {
         Errc::kNotBuilt,
         fmt::format("--model {} is for planning only; it cannot be trained", options.model));
   return config;
+}
+
+std::string shape_text(const model::ModelConfig& config) {
+  return fmt::format("layers={} hidden={} heads={} kv_heads={} head_dim={} ffn={} vocab={} tied={}",
+                     config.layers, config.hidden, config.heads, config.kv_heads, config.head_dim,
+                     config.ffn, config.vocab, config.tied() ? 1 : 0);
 }
 
 Settings settings_of(const TrainOptions& options, const RunModel& run,

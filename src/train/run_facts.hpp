@@ -35,6 +35,9 @@ model::ModelConfig load_any_config(const TrainOptions& options);
 // The same of one that can be trained; throws Error(kNotBuilt) for others.
 model::ModelConfig load_config(const TrainOptions& options);
 
+// "layers=4 hidden=256 ...": equal for models of one shape.
+std::string shape_text(const model::ModelConfig& config);
+
 // What a resumed run must have in common with the saved one.
 Settings settings_of(const TrainOptions& options, const RunModel& run,
                      const std::string& data_fingerprint);

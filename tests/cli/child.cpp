@@ -112,6 +112,10 @@ bool Child::wait_for_output(const std::string& text) {
   return wait_until([&] { return text_of(out_).find(text) != std::string::npos; });
 }
 
+bool Child::wait_for_error(const std::string& text) {
+  return wait_until([&] { return text_of(err_).find(text) != std::string::npos; });
+}
+
 Outcome Child::wait() {
   const Clock::time_point limit = Clock::now() + kLimit;
   while (!ended()) {

@@ -44,6 +44,7 @@ class Child {
   bool wait_until(const std::function<bool()>& is_true);
   // The same for its output to hold `text`.
   bool wait_for_output(const std::string& text);
+  bool wait_for_error(const std::string& text);  // on standard error
   // Blocks until it ends; kills it, and fails the test, after the limit.
   Outcome wait();
   pid_t pid() const { return pid_; }

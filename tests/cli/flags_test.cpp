@@ -25,7 +25,6 @@ TEST_F(TrainFlags, RefusesFlagsOfPartsThatAreNotBuilt) {
                                      {"--overlap-comm", "on"},
                                      {"--prefetch-bucket-size", "1MiB"},
                                      {"--report", "file.html"},
-                                     {"--profile", "file"},
                                      {"--ranks", "8"}};
   for (const Arguments& flag : flags)
     expect_refused(train(flag), {flag[0], "not available in this version"});
@@ -160,11 +159,6 @@ TEST(Program, PrintsItsVersionAndHelp) {
 }
 
 TEST(Program, RefusesSubcommandsThatItLacks) {
-  for (const char* name : {"tune"}) {
-    const Outcome outcome = run({name});
-    EXPECT_EQ(outcome.status, 2);
-    EXPECT_NE(outcome.err.find("not available in this version"), std::string::npos);
-  }
   EXPECT_EQ(run({"trane"}).status, 2);
   EXPECT_NE(run({"trane"}).err.find("unknown subcommand 'trane'"), std::string::npos);
   EXPECT_EQ(run({}).status, 2);

@@ -91,6 +91,16 @@ TEST(Numbers, AreFiniteAndInRange) {
     EXPECT_THROW(parse_number("--number", text, range), Error) << text;
 }
 
+TEST(Durations, AreSecondsMinutesOrHours) {
+  const NumberRange range{.least = 1, .most = 7200};
+  EXPECT_EQ(parse_duration("--time", "90", range), 90);
+  EXPECT_EQ(parse_duration("--time", "1.5s", range), 1.5);
+  EXPECT_EQ(parse_duration("--time", "5m", range), 300);
+  EXPECT_EQ(parse_duration("--time", "2h", range), 7200);
+  for (const char* text : {"", "m", "5 m", "5M", "0.5", "3h", "-5", "nan", "infm"})
+    EXPECT_THROW(parse_duration("--time", text, range), Error) << text;
+}
+
 TEST(Seeds, AreAnyNumberOf64Bits) {
   EXPECT_EQ(parse_seed("--seed", "18446744073709551615"), ~std::uint64_t{0});
   for (const char* text : {"", "-1", "18446744073709551616", "1K"})

@@ -4,7 +4,7 @@
     include, contract <- kernels, tiering <- src/{device, comm, model} <- src/train <- src/cli
 
 src/report and src/hardware see only include/; only src/cli, src/measure and src/plan see
-src/hardware, and only src/cli sees src/measure, src/plan, src/profile and src/doctor. kernels and
+src/hardware, and only src/cli sees src/{measure, plan, profile, tune, doctor}. kernels and
 tiering do not know each other, and neither do the folders between braces. Public headers include none of CUDA, liburing, MPI or NCCL.
 """
 
@@ -30,6 +30,7 @@ ALLOWED = {
     "src/train": MIDDLE | {"src/device", "src/comm", "src/model", "src/report"},
     "src/plan": CONTRACT | {"src/hardware", "src/model", "src/report", "src/train"},
     "src/profile": CONTRACT | {"src/model", "src/report", "src/train"},
+    "src/tune": CONTRACT | {"src/model", "src/report", "src/train"},
     "src/cli": MIDDLE
     | {
         "src/device",
@@ -42,6 +43,7 @@ ALLOWED = {
         "src/profile",
         "src/report",
         "src/train",
+        "src/tune",
     },
 }
 SOURCES = {".hpp", ".cpp", ".cuh", ".cu", ".h", ".inc"}

@@ -1,4 +1,4 @@
-#include "src/cli/named_hardware.hpp"
+#include "src/cli/hardware_flag.hpp"
 
 #include <fmt/format.h>
 

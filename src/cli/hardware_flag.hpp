@@ -1,14 +1,13 @@
-// What --hardware names, for commands that run.
+// --hardware of the subcommands that run on this machine.
 #pragma once
 
 #include <string>
 
 #include "ebbtide/hardware.hpp"
-#include "ebbtide/types.hpp"
 
 namespace ebbtide::cli {
 
-// Of a known machine or a hardware file. Throws Error(kBadUsage).
+// The speeds of a known machine or a hardware file, for one rank. Throws Error(kBadUsage).
 HardwareModel hardware_named(const std::string& name, DType dtype);
 
 }  // namespace ebbtide::cli

@@ -1,0 +1,137 @@
+// `ebbtide tune`: looks for faster settings, measures them against the start, saves a profile.
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdio>
+#include <string>
+
+#include "ebbtide/error.hpp"
+#include "src/cli/command.hpp"
+#include "src/cli/config_file.hpp"
+#include "src/cli/parse.hpp"
+#include "src/cli/profile_flag.hpp"
+#include "src/cli/signals.hpp"
+#include "src/cli/terminal.hpp"
+#include "src/cli/train_flags.hpp"
+#include "src/cli/tune_flags.hpp"
+#include "src/report/progress.hpp"
+#include "src/report/units.hpp"
+#include "src/tune/outcome_text.hpp"
+#include "src/tune/predictor.hpp"
+#include "src/tune/profile.hpp"
+#include "src/tune/tune.hpp"
+
+namespace ebbtide::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using report::seconds_text;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// On standard error, so that a table or an object stands alone: on a terminal one line that
+// changes, else a line for each setting that is faster than those before and for each run.
+class TuningLine final : public tune::TuneObserver {
+ public:
+  TuningLine() : style_(report::progress_style(stderr)) {}
+  ~TuningLine() override { finish(); }
+
+  void predicted(const tune::Predicted& setting) override {
+    ++count_;
+    const bool is_better = setting.fits() && (count_ == 1 || setting.step_seconds < best_s_);
+    if (is_better) best_s_ = setting.step_seconds;
+    const std::string step =
+        setting.fits() ? seconds_text(setting.step_seconds) : std::string("does not fit");
+    if (style_ == report::ProgressStyle::kLive || is_better)
+      show(fmt::format("{} predicted, {} the best; {}: {}", count_, seconds_text(best_s_),
+                       tune::flags_text(setting.setting), step));
+  }
+  void running(int round, const tune::Setting& setting) override {
+    show(round == 0 ? fmt::format("running the start: {}", tune::flags_text(setting))
+                    : fmt::format("round {}, running {}", round, tune::flags_text(setting)));
+  }
+  void finish() {
+    if (is_open_) fmt::print(stderr, "\r\x1b[K");
+    is_open_ = false;
+    std::fflush(stderr);
+  }
+
+ private:
+  void show(const std::string& line) {
+    const bool is_live = style_ == report::ProgressStyle::kLive;
+    // A line that wraps could not be taken back.
+    const std::size_t columns = terminal_columns(stderr).value_or(line.size() + 1);
+    report::print_text(stderr, is_live ? "\r\x1b[K" + line.substr(0, columns - 1) : line + "\n");
+    std::fflush(stderr);
+    is_open_ = is_live;
+  }
+
+  report::ProgressStyle style_;
+  int count_ = 0;
+  double best_s_ = 0;
+  bool is_open_ = false;
+};
+
+tune::Outcome run(const tune::TuneOptions& options) {
+  train::Stop stop;
+  const SignalWatcher watcher([&stop](const std::string& signal) { stop.request(signal); });
+  const Clock::time_point start = Clock::now();
+  tune::Predictor predictor(options.start, [&stop] { stop.throw_if_requested(); });
+  TuningLine line;
+  return tune::tune(
+      options,
+      {.predict = [&](const tune::Setting& setting) { return predictor.predict(setting); },
+       .measure =
+           [&](const train::TrainOptions& run, const tune::ShortRun& length) {
+             return tune::measure_run(run, length, stop);
+           },
+       .elapsed_s = [start] { return seconds_since(start); }},
+      line);
+}
+
+// A file's name holds where the profile is used, too.
+std::string lasting_name(const std::string& hardware) {
+  std::error_code ignored;
+  const bool is_file = std::filesystem::exists(hardware, ignored);
+  return is_file ? std::filesystem::absolute(hardware, ignored).string() : hardware;
+}
+
+tune::Profile profile_of(const tune::Outcome& outcome, const train::TrainOptions& options,
+                         const std::string& hardware) {
+  tune::Profile profile{.flags = tune::flags_of(outcome.best().setting),
+                        .made_for = tune::made_for(options)};
+  if (!hardware.empty()) profile.flags.push_back({"hardware", lasting_name(hardware)});
+  return profile;
+}
+
+}  // namespace
+
+int tune_command(Arguments arguments) {
+  train::TrainOptions options;
+  TuneExtras extras;
+  CLI::App app("Looks for faster settings and measures them against the flags given.",
+               "ebbtide tune");
+  add_config_flag(app);
+  add_tune_flags(app, options, extras);
+  if (parse(app, arguments) == Parsed::kHelpShown) return 0;
+  tune::Fixed fixed = fixed_flags(app, extras);
+  settle_local_run(app, options, extras);
+  check_output_file("--save-profile", extras.save_profile, extras.overwrite);
+
+  const tune::Outcome outcome =
+      run({.start = options, .fixed = std::move(fixed), .time_limit_s = extras.time_limit_s});
+  tune::write_profile(
+      extras.save_profile,
+      tune::profile_text(profile_of(outcome, options, extras.hardware), tune::notes(outcome)));
+  const std::string file = extras.save_profile.string();
+  if (extras.output == TuneOutput::kJson)
+    report::print_text(stdout, tune::json(outcome, file) + "\n");
+  else
+    report::print_text(stdout, fmt::format("{}saved {}; use it with ebbtide train --profile {}\n",
+                                           tune::text(outcome), file, file));
+  return 0;
+}
+
+}  // namespace ebbtide::cli
