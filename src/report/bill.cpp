@@ -4,42 +4,22 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 #include <utility>
 
 #include "ebbtide/error.hpp"
 #include "ebbtide/timeline.hpp"
+#include "src/report/homes.hpp"
 #include "src/report/occupancy.hpp"
 #include "src/report/units.hpp"
 
 namespace ebbtide::report {
 namespace {
 
-// By category, then kind.
-using BytesByName = std::map<std::string, std::map<std::string, std::uint64_t>>;
-
-void add(const ValueKind& kind, std::uint64_t bytes, BytesByName& sum) {
-  if (bytes > 0) sum[kind.category][kind.name] += bytes;
-}
-
-// Homes of all programs, each counted once.
-PerTier<BytesByName> homes_by_name(std::span<const Planned> programs) {
-  PerTier<BytesByName> bytes;
-  std::set<std::pair<Tier, std::uint64_t>> seen;
-  for (const Planned& planned : programs) {
-    const Program& program = *planned.program;
-    for (ValueId id = 0; id < program.value_count(); ++id) {
-      const Home* home = program.home(id);
-      if (home == nullptr || !seen.emplace(home->tier, home->address).second) continue;
-      add(program.kind(program.value(id).kind), extent(home->size_bytes, home->tier),
-          bytes[index(home->tier)]);
-    }
-  }
-  return bytes;
-}
-
 void add_kinds(const Program& program, const BytesByKind& bytes, BytesByName& sum) {
-  for (KindId kind = 0; kind < bytes.size(); ++kind) add(program.kind(kind), bytes[kind], sum);
+  for (KindId kind = 0; kind < bytes.size(); ++kind) {
+    const ValueKind& named = program.kind(kind);
+    if (bytes[kind] > 0) sum[named.category][named.name] += bytes[kind];
+  }
 }
 
 constexpr auto kMoreBytes = [](const auto& a, const auto& b) { return a.bytes > b.bytes; };
@@ -138,7 +118,9 @@ std::uint64_t timeline_bytes(std::span<const Planned> programs) {
 
 MemoryBill memory_bill(std::span<const Planned> programs, const HardwareModel& hardware) {
   MemoryBill bill;
-  const PerTier<BytesByName> homes = homes_by_name(programs);
+  std::vector<const Program*> all;
+  for (const Planned& planned : programs) all.push_back(planned.program);
+  const PerTier<BytesByName> homes = homes_by_name(all);
   std::map<std::size_t, PerTier<BytesByKind>> moments;  // by program; walking one takes long
   for (const Tier tier : {Tier::kDevice, Tier::kHost, Tier::kNvme}) {
     const std::size_t at = fullest_in(programs, tier);

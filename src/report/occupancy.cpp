@@ -1,17 +1,12 @@
 #include "src/report/occupancy.hpp"
 
 #include <algorithm>
+#include <span>
 #include <unordered_map>
+#include <utility>
 
 namespace ebbtide::report {
 namespace {
-
-// A stay begins (bytes > 0) or has ended (bytes < 0).
-struct Event {
-  double at_s = 0;
-  std::int64_t bytes = 0;
-  KindId kind = 0;
-};
 
 struct Stay {
   ValueId value = 0;
@@ -30,7 +25,7 @@ class TierStays {
       close(at->second);
       at->second = {value, when.end_s};
     }
-    events_.push_back({when.start_s, size(value), program_.value(value).kind});
+    changes_.push_back({when.start_s, size(value), program_.value(value).kind});
   }
   void touch(std::uint64_t address, const Interval& when) {
     const auto at = open_.find(address);
@@ -47,14 +42,12 @@ class TierStays {
     close(place->second);
     place->second = stay;
   }
-  BytesByKind fullest() {
+  std::vector<HeldChange> take_changes() {
     for (const auto& [address, stay] : open_) close(stay);
-    open_.clear();
-    // At one moment the ends come first, so that a handed-over place counts once.
-    std::sort(events_.begin(), events_.end(), [](const Event& a, const Event& b) {
+    std::sort(changes_.begin(), changes_.end(), [](const HeldChange& a, const HeldChange& b) {
       return a.at_s != b.at_s ? a.at_s < b.at_s : a.bytes < b.bytes;
     });
-    return bytes_after(fullest_event());
+    return std::move(changes_);
   }
 
  private:
@@ -62,32 +55,13 @@ class TierStays {
     return static_cast<std::int64_t>(extent(program_.value(value).size_bytes, tier_));
   }
   void close(const Stay& stay) {
-    events_.push_back({stay.end_s, -size(stay.value), program_.value(stay.value).kind});
-  }
-  // Number of events up to and with the one after which most bytes are held.
-  std::size_t fullest_event() const {
-    std::int64_t held = 0;
-    std::int64_t most = 0;
-    std::size_t count = 0;
-    for (std::size_t i = 0; i < events_.size(); ++i) {
-      held += events_[i].bytes;
-      if (held <= most) continue;
-      most = held;
-      count = i + 1;
-    }
-    return count;
-  }
-  BytesByKind bytes_after(std::size_t count) const {
-    BytesByKind bytes(program_.kind_count(), 0);
-    for (std::size_t i = 0; i < count; ++i)
-      bytes[events_[i].kind] += static_cast<std::uint64_t>(events_[i].bytes);  // wraps back
-    return bytes;
+    changes_.push_back({stay.end_s, -size(stay.value), program_.value(stay.value).kind});
   }
 
   const Program& program_;
   Tier tier_;
   std::unordered_map<std::uint64_t, Stay> open_;
-  std::vector<Event> events_;
+  std::vector<HeldChange> changes_;
 };
 
 // All tasks by simulated start; the end breaks ties, so that a task of no length comes first.
@@ -124,7 +98,7 @@ class Walk {
       stays_[index(tiers.to)].begin(segment.to, segment.value, when);
     }
   }
-  BytesByKind fullest(Tier tier) { return stays_[index(tier)].fullest(); }
+  std::vector<HeldChange> take_changes(Tier tier) { return stays_[index(tier)].take_changes(); }
 
  private:
   void visit_move(const Task& task, const Interval& when) {
@@ -148,14 +122,46 @@ class Walk {
   PerTier<TierStays> stays_;
 };
 
+// Number of changes up to and with the one after which most bytes are held.
+std::size_t fullest_change(std::span<const HeldChange> changes) {
+  std::int64_t held = 0;
+  std::int64_t most = 0;
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    held += changes[i].bytes;
+    if (held <= most) continue;
+    most = held;
+    count = i + 1;
+  }
+  return count;
+}
+
+BytesByKind bytes_after(std::span<const HeldChange> changes, std::size_t kinds) {
+  BytesByKind bytes(kinds, 0);
+  for (const HeldChange& change : changes)
+    bytes[change.kind] += static_cast<std::uint64_t>(change.bytes);  // wraps back
+  return bytes;
+}
+
 }  // namespace
 
-PerTier<BytesByKind> fullest_moment(const Program& program, const Plan& plan,
-                                    const Timeline& timeline) {
+PerTier<std::vector<HeldChange>> held_changes(const Program& program, const Plan& plan,
+                                              const Timeline& timeline) {
   Walk walk(program, plan);
   for (const TaskAt& task : by_start(plan, timeline))
     walk.visit(task.lane, plan.task(task), timeline.tasks[index(task.lane)][task.index]);
-  return {walk.fullest(Tier::kDevice), walk.fullest(Tier::kHost), walk.fullest(Tier::kNvme)};
+  return {walk.take_changes(Tier::kDevice), walk.take_changes(Tier::kHost),
+          walk.take_changes(Tier::kNvme)};
+}
+
+PerTier<BytesByKind> fullest_moment(const Program& program, const Plan& plan,
+                                    const Timeline& timeline) {
+  const PerTier<std::vector<HeldChange>> changes = held_changes(program, plan, timeline);
+  PerTier<BytesByKind> bytes;
+  for (std::size_t tier = 0; tier < kTierCount; ++tier)
+    bytes[tier] = bytes_after(std::span(changes[tier]).first(fullest_change(changes[tier])),
+                              program.kind_count());
+  return bytes;
 }
 
 }  // namespace ebbtide::report
