@@ -119,12 +119,14 @@ class Session {
   }
 
   void step(TrainLoop& loop, RunSummary& summary) {
-    report::StepReport report = loop.step();
+    const bool wanted = observer_.wants_record(loop.position().step + 1);
+    report::StepReport report = loop.step(wanted ? &recorder_ : nullptr);
     if (options_.checksum == WeightChecksum::kXxh3) report.weights_xxh3 = state_.weights_xxh3();
     if (summary.steps++ == 0) summary.first_loss = report.loss;
     summary.last_loss = report.loss;
     step_seconds_.push_back(report.step_seconds);
     observer_.stepped(report);
+    if (wanted) observer_.recorded(recorder_.record());
     warn_of_wear(report, summary.steps);
     const std::int64_t at = report.step;
     if (options_.evaluation.every > 0 && at % options_.evaluation.every == 0)
@@ -190,6 +192,7 @@ class Session {
   std::optional<CheckpointDirectory> checkpoints_;
   std::optional<std::int64_t> last_saved_;
   std::vector<double> step_seconds_;
+  StepRecorder recorder_;
 };
 
 void warn_of_positions(const RunModel& run, const TrainOptions& options, TrainObserver& observer) {

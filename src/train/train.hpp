@@ -6,6 +6,7 @@
 #include <string>
 
 #include "src/report/bill.hpp"
+#include "src/report/step_record.hpp"
 #include "src/report/step_report.hpp"
 #include "src/train/options.hpp"
 #include "src/train/run_facts.hpp"
@@ -36,6 +37,11 @@ class TrainObserver {
   virtual void planned(const RunFacts& /*facts*/, const report::MemoryBill& /*bill*/) {}
   virtual void warned(const std::string& /*warning*/) {}
   virtual void stepped(const report::StepReport& /*report*/) {}
+  // Asked before each step whether it is to be recorded.
+  virtual bool wants_record(std::int64_t /*step*/) const { return false; }
+  // After stepped() of a step that was wanted. The record is good until this returns, its programs
+  // and plans until the run ends.
+  virtual void recorded(const report::StepRecord& /*record*/) {}
   virtual void evaluated(std::int64_t /*step*/, double /*loss*/) {}
   virtual void saved(const std::filesystem::path& /*checkpoint*/) {}
   virtual void finished(const RunSummary& /*summary*/) {}

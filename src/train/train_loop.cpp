@@ -46,19 +46,22 @@ TrainLoop::TrainLoop(const LoopParts& parts, const TrainOptions& options, const 
   check(schedule_);
 }
 
-report::StepReport TrainLoop::step() {
+report::StepReport TrainLoop::step(StepRecorder* recorder) {
   const Clock::time_point start = Clock::now();
   const PerLane<std::uint64_t> moved = parts_.engine.counters().moved_bytes;
   report::StepReport report;
   report.step = position_.step + 1;
   report.learning_rate = learning_rate(schedule_, report.step);
-  const LossSum sum = run_micro_steps(report);
+  const StepSoFar so_far{report, recorder};
+  if (recorder != nullptr) recorder->begin(report.step);
+  const LossSum sum = run_micro_steps(so_far);
   // Without a target there is no gradient: weights, moments and AdamW's count stay as they are.
-  if (sum.targets > 0) report.grad_norm = update(sum, report);
+  if (sum.targets > 0) report.grad_norm = update(sum, so_far);
   position_.step = report.step;
   report.loss = sum.mean();
   report.tokens = sum.tokens;
   report.step_seconds = seconds_since(start);
+  if (recorder != nullptr) recorder->end(report.step_seconds);
   const EngineCounters& counters = parts_.engine.counters();
   report.peak_bytes = counters.touched_bytes;
   const auto moved_on = [&](Lane lane) {
@@ -70,16 +73,16 @@ report::StepReport TrainLoop::step() {
   return report;
 }
 
-TrainLoop::LossSum TrainLoop::run_micro_steps(report::StepReport& report) {
+TrainLoop::LossSum TrainLoop::run_micro_steps(const StepSoFar& so_far) {
   LossSum sum;
   const std::int64_t count = options_.run.micro_steps();
   for (std::int64_t at = 0; at < count; ++at) {
-    read_sequence(parts_.source, position_.sequences);
+    read_training_sequence(so_far.recorder);
     write_sequence(sequence_);
     const auto length = static_cast<std::int64_t>(sequence_.tokens.size());
-    run(parts_.plans.micro_step(length, at, count), report);
+    run(parts_.plans.micro_step(length, at, count), so_far);
     const double loss = read_double(parts_.state.homes().loss);
-    check_finite(loss, "the loss", report.step);
+    check_finite(loss, "the loss", so_far.report.step);
     sum.loss += loss;
     sum.targets += targets_in(sequence_);
     sum.tokens += length;
@@ -88,28 +91,31 @@ TrainLoop::LossSum TrainLoop::run_micro_steps(report::StepReport& report) {
   return sum;
 }
 
-double TrainLoop::update(const LossSum& sum, report::StepReport& report) {
+double TrainLoop::update(const LossSum& sum, const StepSoFar& so_far) {
   const OptimizerOptions& optimizer = options_.optimizer;
+  const double rate = so_far.report.learning_rate;
   const model::OptimizerScalars scalars{.target_count = static_cast<double>(sum.targets),
                                         .grad_clip = optimizer.grad_clip,
                                         .step = position_.updates + 1,
-                                        .learning_rate = static_cast<float>(report.learning_rate),
+                                        .learning_rate = static_cast<float>(rate),
                                         .beta1 = static_cast<float>(optimizer.beta1),
                                         .beta2 = static_cast<float>(optimizer.beta2),
                                         .epsilon = static_cast<float>(optimizer.epsilon),
                                         .weight_decay = static_cast<float>(optimizer.weight_decay)};
   write_value(parts_.state.homes().scalars, scalars);
-  run(parts_.plans.optimizer(), report);
+  run(parts_.plans.optimizer(), so_far);
   const double norm = read_double(parts_.state.homes().gradient_norm);
-  check_finite(norm, "the gradient norm", report.step);
+  check_finite(norm, "the gradient norm", so_far.report.step);
   ++position_.updates;
   return norm;
 }
 
-void TrainLoop::run(const PlannedProgram& planned, report::StepReport& report) {
+void TrainLoop::run(const PlannedProgram& planned, const StepSoFar& so_far) {
   parts_.stop.throw_if_requested();
   try {
-    add_run(planned, parts_.engine.run(planned.program, planned.plan), report);
+    const Timeline& timeline = parts_.engine.run(planned.program, planned.plan);
+    if (so_far.recorder != nullptr) so_far.recorder->add_run(planned, timeline);
+    add_run(planned, timeline, so_far.report);
   } catch (const Error&) {
     // A cancelled run is reported with what asked for it.
     parts_.stop.throw_if_requested();
@@ -139,6 +145,12 @@ void TrainLoop::read_sequence(SequenceSource& source, std::uint64_t at) {
   }
 }
 
+void TrainLoop::read_training_sequence(StepRecorder* recorder) {
+  const Clock::time_point start = Clock::now();
+  read_sequence(parts_.source, position_.sequences);
+  if (recorder != nullptr) recorder->add_data(seconds_since(start));
+}
+
 // Homes are those of the longest sequence: what a shorter one leaves is never read, and holds no
 // target all the same.
 void TrainLoop::write_sequence(const Sequence& sequence) {
@@ -164,7 +176,7 @@ double TrainLoop::evaluate(SequenceSource& source, std::uint64_t count) {
   for (std::uint64_t at = 0; at < count; ++at) {
     read_sequence(source, at);
     write_sequence(sequence_);
-    run(parts_.plans.evaluation(static_cast<std::int64_t>(sequence_.tokens.size())), unused);
+    run(parts_.plans.evaluation(static_cast<std::int64_t>(sequence_.tokens.size())), {unused});
     sum.loss += read_double(parts_.state.homes().loss);
     sum.targets += targets_in(sequence_);
   }

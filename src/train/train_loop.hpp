@@ -12,6 +12,7 @@
 #include "src/train/options.hpp"
 #include "src/train/sequence_source.hpp"
 #include "src/train/step_plans.hpp"
+#include "src/train/step_recorder.hpp"
 #include "src/train/stop.hpp"
 
 namespace ebbtide::train {
@@ -32,7 +33,8 @@ class TrainLoop {
 
   // Blocks. Throws Error(kDiverged) when the loss or the gradient norm is not finite, kCancelled
   // when asked to stop, and what the engine throws. After a throw the weights are undefined.
-  report::StepReport step();
+  // Records the step where there is a recorder.
+  report::StepReport step(StepRecorder* recorder = nullptr);
   // Mean loss over the targets of all sequences [0, count) of a source. Blocks; changes no weight.
   double evaluate(SequenceSource& source, std::uint64_t count);
 
@@ -48,11 +50,18 @@ class TrainLoop {
     double mean() const { return targets > 0 ? loss / static_cast<double>(targets) : 0; }
   };
 
-  LossSum run_micro_steps(report::StepReport& report);
+  // What is known of a step while it runs.
+  struct StepSoFar {
+    report::StepReport& report;
+    StepRecorder* recorder = nullptr;
+  };
+
+  LossSum run_micro_steps(const StepSoFar& so_far);
   // Returns the gradient norm.
-  double update(const LossSum& sum, report::StepReport& report);
-  void run(const PlannedProgram& planned, report::StepReport& report);
+  double update(const LossSum& sum, const StepSoFar& so_far);
+  void run(const PlannedProgram& planned, const StepSoFar& so_far);
   void read_sequence(SequenceSource& source, std::uint64_t at);
+  void read_training_sequence(StepRecorder* recorder);
   void write_sequence(const Sequence& sequence);
   void add_run(const PlannedProgram& planned, const Timeline& timeline,
                report::StepReport& report) const;
