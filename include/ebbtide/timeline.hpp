@@ -25,10 +25,8 @@ struct Timeline {
   PerLane<std::vector<Interval>> tasks;  // one per task of the plan, in lane order
   double step_seconds = 0;
 
+  // In which some task of the lane ran.
   double busy_seconds(Lane lane) const;
-  // Seconds of the step in which compute stood still while this lane was at work on what it
-  // waited for; the sum over lanes is the exposed time.
-  PerLane<double> exposed_seconds(const Plan& plan) const;
   // Values loaded to the device.
   LoadCount loads(const Plan& plan) const;
 };

@@ -75,10 +75,18 @@ Json to_json(const report::TierBill& bill) {
 }
 
 template <typename Number>
-Json by_lane(const Prediction& prediction, Number LaneUse::*member) {
+Json by_lane(const Prediction& prediction, Number report::LaneTime::*member) {
   Json object = Json::object();
   for (std::size_t lane = 0; lane < kLaneCount; ++lane)
-    object[text(ebbtide::name(static_cast<Lane>(lane)))] = prediction.lanes[lane].*member;
+    object[text(ebbtide::name(static_cast<Lane>(lane)))] = prediction.exposure.lanes[lane].*member;
+  return object;
+}
+
+Json by_cause(const Prediction& prediction) {
+  Json object = Json::object();
+  for (std::size_t cause = 0; cause < report::kCauseCount; ++cause)
+    object[text(report::name(static_cast<report::Cause>(cause)))] =
+        prediction.exposure.causes[cause];
   return object;
 }
 
@@ -131,17 +139,18 @@ void add_to(Json& object, const Prediction& prediction, const report::MemoryBill
   object["fastest_step_seconds"] = prediction.spread.fastest_seconds;
   object["slowest_step_seconds"] = prediction.spread.slowest_seconds;
   object["peak_flops_per_second"] = prediction.peak_flops_per_s;
-  Json exposed = by_lane(prediction, &LaneUse::exposed_seconds);
+  Json exposed = by_lane(prediction, &report::LaneTime::exposed_s);
   exposed.erase(text(ebbtide::name(Lane::kCompute)));  // compute does not wait for itself
   object["exposed_seconds"] = exposed;
-  object["busy_seconds"] = by_lane(prediction, &LaneUse::busy_seconds);
+  object["still_seconds"] = by_cause(prediction);
+  object["busy_seconds"] = by_lane(prediction, &report::LaneTime::busy_s);
   object["hidden_seconds"] = prediction.hidden_seconds();
-  object["moved_bytes"] = by_lane(prediction, &LaneUse::bytes);
+  object["moved_bytes"] = by_lane(prediction, &report::LaneTime::bytes);
   for (const Tier tier : kTiers)
     object[fmt::format("{}_peak_bytes", ebbtide::name(tier))] =
         bill.tiers[index(tier)].reserved_bytes;
-  object["nvme_bytes_written"] = prediction.lanes[index(Lane::kNvmeWrite)].bytes;
-  object["nvme_bytes_read"] = prediction.lanes[index(Lane::kNvmeRead)].bytes;
+  object["nvme_bytes_written"] = prediction.exposure.of(Lane::kNvmeWrite).bytes;
+  object["nvme_bytes_read"] = prediction.exposure.of(Lane::kNvmeRead).bytes;
   object["loads"] = prediction.loads.all;
   object["loads_in_time"] = prediction.loads.in_time;
   object["nvme_bytes_written_a_day"] = prediction.drives.bytes_a_day;

@@ -35,11 +35,10 @@ bool is_link(Lane lane) {
 }
 
 std::string lane_line(Lane lane, const Prediction& prediction, const HardwareModel& rates) {
-  const LaneUse& use = prediction.lanes[index(lane)];
-  std::string line =
-      fmt::format("  {:<14}{:>12}{:>8.1f} %", name(lane), seconds_text(use.busy_seconds),
-                  100 * use.busy_seconds / prediction.step_seconds);
-  if (lane != Lane::kCompute) line += fmt::format("{:>12}", seconds_text(use.exposed_seconds));
+  const report::LaneTime& use = prediction.exposure.of(lane);
+  std::string line = fmt::format("  {:<14}{:>12}{:>8.1f} %", name(lane), seconds_text(use.busy_s),
+                                 100 * use.busy_s / prediction.step_seconds);
+  if (lane != Lane::kCompute) line += fmt::format("{:>12}", seconds_text(use.exposed_s));
   if (is_link(lane))
     line +=
         fmt::format("{:>13}{:>13}", bytes_text(use.bytes), rate_text(rates.rate(lane).bytes_per_s));
@@ -52,7 +51,7 @@ std::string terabytes_text(double bytes) {
 }
 
 std::string drives_text(const Prediction& prediction) {
-  const std::uint64_t written = prediction.lanes[index(Lane::kNvmeWrite)].bytes;
+  const std::uint64_t written = prediction.exposure.of(Lane::kNvmeWrite).bytes;
   if (written == 0) return "drives: nothing is written\n";
   const DriveLife& life = prediction.drives;
   std::string text = fmt::format("drives: {} written a step, {} a day", bytes_text(written),
@@ -130,7 +129,7 @@ std::string text(const Prediction& prediction, const PlannedRun& run) {
       seconds_text(prediction.hidden_seconds()), seconds_text(prediction.exposed_seconds()), "lane",
       "busy", "of step", "exposed", "bytes", "at most");
   for (const Lane lane : kLanes) {
-    if (prediction.lanes[index(lane)].busy_seconds > 0) out += lane_line(lane, prediction, rates);
+    if (prediction.exposure.of(lane).busy_s > 0) out += lane_line(lane, prediction, rates);
   }
   return out + drives_text(prediction);
 }

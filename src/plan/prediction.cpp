@@ -11,25 +11,19 @@ namespace {
 constexpr std::array kTransferLanes{Lane::kD2h, Lane::kH2d, Lane::kNvmeWrite, Lane::kNvmeRead};
 constexpr double kSecondsADay = 86400;
 
-void add_program(const SimulatedProgram& simulated, Prediction& sum) {
+void add_program(const SimulatedProgram& simulated, const HardwareModel& rates, Prediction& sum) {
   const auto times = static_cast<double>(simulated.times);
   const auto count = static_cast<std::uint64_t>(simulated.times);
-  const Timeline& timeline = simulated.timeline;
-  const PerLane<double> exposed = timeline.exposed_seconds(*simulated.plan);
-  for (std::size_t lane = 0; lane < kLaneCount; ++lane) {
-    LaneUse& use = sum.lanes[lane];
-    use.busy_seconds += times * timeline.busy_seconds(static_cast<Lane>(lane));
-    use.exposed_seconds += times * exposed[lane];
-    use.bytes += count * simulated.plan->moved_bytes[lane];
-  }
-  const LoadCount loads = timeline.loads(*simulated.plan);
+  sum.exposure.add(
+      report::exposure_of(*simulated.program, *simulated.plan, simulated.timeline, rates), times);
+  const LoadCount loads = simulated.timeline.loads(*simulated.plan);
   sum.loads.all += count * loads.all;
   sum.loads.in_time += count * loads.in_time;
 }
 
 DriveLife drive_life(const Prediction& prediction, double endurance_bytes) {
   DriveLife life{.endurance_bytes = endurance_bytes};
-  const auto written = static_cast<double>(prediction.lanes[index(Lane::kNvmeWrite)].bytes);
+  const auto written = static_cast<double>(prediction.exposure.of(Lane::kNvmeWrite).bytes);
   life.bytes_a_day = written / prediction.step_seconds * kSecondsADay;
   if (written > 0 && endurance_bytes > 0) life.days = endurance_bytes / life.bytes_a_day;
   return life;
@@ -57,16 +51,9 @@ Spread spread_of(const PlannedRun& run) {
 
 }  // namespace
 
-double Prediction::exposed_seconds() const {
-  double sum = 0;
-  for (const LaneUse& lane : lanes) sum += lane.exposed_seconds;
-  return sum;
-}
-
 double Prediction::hidden_seconds() const {
   double hidden = 0;
-  for (const Lane lane : kTransferLanes)
-    hidden += lanes[index(lane)].busy_seconds - lanes[index(lane)].exposed_seconds;
+  for (const Lane lane : kTransferLanes) hidden += exposure.of(lane).hidden_s();
   return std::max(hidden, 0.0);
 }
 
@@ -83,7 +70,8 @@ Prediction predict(const PlannedRun& run, const train::TrainOptions& options) {
   EBBTIDE_CHECK(run.fits(), run.why_not);
   Prediction prediction;
   prediction.step_seconds = run.step_seconds();
-  for (const SimulatedProgram& program : run.step) add_program(program, prediction);
+  for (const SimulatedProgram& program : run.step)
+    add_program(program, run.target.rates, prediction);
   prediction.spread = spread_of(run);
   const std::int64_t sequences = options.run.micro_steps() * run.shape.ranks.data_parallel;
   prediction.tokens = sequences * options.run.seq_len;

@@ -7,14 +7,9 @@
 
 #include "ebbtide/timeline.hpp"
 #include "src/plan/planned_run.hpp"
+#include "src/report/exposure.hpp"
 
 namespace ebbtide::plan {
-
-struct LaneUse {
-  double busy_seconds = 0;
-  double exposed_seconds = 0;  // compute stood still for this lane
-  std::uint64_t bytes = 0;     // moved; of lanes that run ops, by moves inside the device
-};
 
 struct DriveLife {
   double bytes_a_day = 0;      // written, of one rank
@@ -35,13 +30,13 @@ struct Prediction {
   std::int64_t tokens = 0;  // of one rank's step
   double model_flops = 0;
   double peak_flops_per_s = 0;
-  PerLane<LaneUse> lanes{};
+  report::Exposure exposure;  // where the time goes, by lane, cause and layer
   LoadCount loads;
   DriveLife drives;
 
   double tokens_per_second() const { return static_cast<double>(tokens) / step_seconds; }
   double mfu() const { return model_flops / step_seconds / peak_flops_per_s; }
-  double exposed_seconds() const;
+  double exposed_seconds() const { return exposure.exposed_s(); }
   // Seconds of transfers that run beside compute.
   double hidden_seconds() const;
 };

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "ebbtide/error.hpp"
+#include "src/report/exposure.hpp"
 
 namespace ebbtide::train {
 namespace {
@@ -130,7 +131,7 @@ void TrainLoop::add_run(const PlannedProgram& planned, const Timeline& timeline,
   const LoadCount loads = timeline.loads(planned.plan);
   report.loads.all += loads.all;
   report.loads.in_time += loads.in_time;
-  const PerLane<double> exposed = timeline.exposed_seconds(planned.plan);
+  const PerLane<double> exposed = report::exposed_seconds(planned.program, planned.plan, timeline);
   for (std::size_t lane = 0; lane < kLaneCount; ++lane)
     report.exposed_seconds[lane] += exposed[lane];
 }

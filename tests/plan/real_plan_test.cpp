@@ -8,6 +8,7 @@
 
 #include "ebbtide/timeline.hpp"
 #include "src/model/llama.hpp"
+#include "src/report/exposure.hpp"
 #include "tests/plan/plan_builder.hpp"
 #include "tests/plan/real_plan.hpp"
 
@@ -53,8 +54,8 @@ TEST(RealPlan, RunsInVirtualTimeWithItsExposureAccountedFor) {
   const RealPlan made = plan_step({.mode = model::ActivationMode::kOffload, .reach = Reach::kNvme},
                                   Tier::kHost, 1, {});
   const Timeline timeline = simulate(made.program, made.plan, generic_cpu_hardware());
-  double exposed_s = 0;
-  for (const double lane_s : timeline.exposed_seconds(made.plan)) exposed_s += lane_s;
+  const double exposed_s =
+      report::exposure_of(made.program, made.plan, timeline, generic_cpu_hardware()).exposed_s();
   EXPECT_GT(timeline.step_seconds, 0);
   EXPECT_NEAR(exposed_s + timeline.busy_seconds(Lane::kCompute), timeline.step_seconds,
               1e-9 * timeline.step_seconds);

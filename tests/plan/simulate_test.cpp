@@ -42,28 +42,6 @@ TEST(Simulate, StartsEachTaskWhenItsWaitsAreMet) {
   EXPECT_DOUBLE_EQ(timeline.step_seconds, 10);
 }
 
-TEST(Simulate, ChargesStandstillToTheLaneAtWork) {
-  const Spill spill;
-  const Plan plan = spill.plan();
-  const Timeline timeline = simulate(spill.program, plan, seconds());
-  const PerLane<double> exposed = timeline.exposed_seconds(plan);
-  EXPECT_DOUBLE_EQ(exposed[index(Lane::kNvmeRead)], 1);  // 5 to 6: the load waits for the disk
-  EXPECT_DOUBLE_EQ(exposed[index(Lane::kH2d)], 1);       // 6 to 7: compute waits for the load
-  EXPECT_DOUBLE_EQ(exposed[index(Lane::kD2h)], 1);       // 8 to 9: the host waits for the store
-  EXPECT_DOUBLE_EQ(exposed[index(Lane::kHostCompute)], 1);
-  EXPECT_DOUBLE_EQ(exposed[index(Lane::kNvmeWrite)], 0);  // hidden behind make_c and the move
-  EXPECT_DOUBLE_EQ(exposed[index(Lane::kCompute)], 0);
-  EXPECT_DOUBLE_EQ(timeline.busy_seconds(Lane::kCompute), 6);
-}
-
-TEST(Simulate, ChargesNothingForTimeInWhichNobodyWorked) {
-  const Spill spill;
-  const Plan plan = spill.plan();
-  Timeline measured = simulate(spill.program, plan, seconds());
-  measured.tasks[index(Lane::kCompute)][5] = {7.5, 8.5};  // compute woke half a second late
-  EXPECT_DOUBLE_EQ(measured.exposed_seconds(plan)[index(Lane::kH2d)], 1);
-}
-
 TEST(Simulate, CountsLoadsThatWereDoneBeforeTheirUse) {
   const Spill spill;
   const Plan plan = spill.plan();

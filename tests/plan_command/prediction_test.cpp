@@ -45,7 +45,7 @@ TEST(Prediction, AddsTheProgramsOfAStep) {
   const Prediction prediction = predict(run, request.options);
   EXPECT_DOUBLE_EQ(prediction.step_seconds, seconds);
   EXPECT_EQ(prediction.tokens, 4096);
-  EXPECT_EQ(prediction.lanes[index(Lane::kD2h)].bytes, down);
+  EXPECT_EQ(prediction.exposure.of(Lane::kD2h).bytes, down);
   EXPECT_GT(down, 0U);
   EXPECT_DOUBLE_EQ(prediction.mfu(),
                    4 * model_flops(run.config, 1024) / seconds / prediction.peak_flops_per_s);
@@ -57,7 +57,7 @@ TEST(Prediction, DividesTheStepIntoWorkAndWaiting) {
   const PlannedRun run = plan_run(request);
   ASSERT_TRUE(run.fits()) << run.why_not;
   const Prediction prediction = predict(run, request.options);
-  const double work = prediction.lanes[index(Lane::kCompute)].busy_seconds;
+  const double work = prediction.exposure.of(Lane::kCompute).busy_s;
   EXPECT_GT(prediction.exposed_seconds(), 0);
   EXPECT_NEAR(work + prediction.exposed_seconds(), prediction.step_seconds,
               1e-9 * prediction.step_seconds);
