@@ -9,8 +9,10 @@
 
 #include "ebbtide/error.hpp"
 #include "src/cli/command.hpp"
+#include "src/cli/message.hpp"
 #include "src/cli/parse.hpp"
 #include "src/cli/plan_flags.hpp"
+#include "src/cli/trace_output.hpp"
 #include "src/hardware/known_machines.hpp"
 #include "src/model/policy.hpp"
 #include "src/plan/compare.hpp"
@@ -20,6 +22,7 @@
 #include "src/plan/plan_text.hpp"
 #include "src/plan/planned_run.hpp"
 #include "src/plan/prediction.hpp"
+#include "src/plan/simulated_step.hpp"
 #include "src/report/progress.hpp"
 #include "src/report/units.hpp"
 #include "src/train/run_facts.hpp"
@@ -98,6 +101,11 @@ std::optional<report::MemoryBill> bill_of(const plan::Request& request,
   return train::bill_of(*run.plans, request.options.transfer.offload_check);
 }
 
+void add_step(TraceOutput& trace, const plan::PlannedRun& run) {
+  if (const auto warning = trace.add(plan::simulated_step(run, kMostTracedAlike), run.target.rates))
+    print_message("warning: ", warning->c_str());
+}
+
 void print_json(const plan::Request& request, const plan::PlannedRun& run, const PlanExtras& extras,
                 const std::optional<plan::Longest>& longest) {
   plan::Json object = plan::to_json(request, run);
@@ -153,6 +161,10 @@ int plan_command(Arguments arguments) {
   check_together(options, extras);
 
   plan::Request request = request_of(options, extras);
+  std::optional<TraceOutput> trace;
+  if (!extras.trace.empty())
+    trace.emplace(extras.trace,
+                  fmt::format("ebbtide plan, simulated, rank 0 of {}", request.ranks));
   std::optional<plan::Longest> longest;
   if (extras.length == Length::kLongest) {
     longest = longest_with_progress(request);
@@ -160,6 +172,7 @@ int plan_command(Arguments arguments) {
   }
   const plan::PlannedRun run =
       longest && longest->run ? *std::exchange(longest->run, {}) : plan_with_progress(request);
+  if (trace && run.fits()) add_step(*trace, run);
   if (extras.output == Output::kJson)
     print_json(request, run, extras, longest);
   else

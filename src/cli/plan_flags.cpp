@@ -27,6 +27,11 @@ void add_outputs(Flags& flags, PlanExtras& extras) {
   flags.enable(
       {"--max-seq-len", "", "find the longest sequence that fits, whatever --seq-len says", "off"},
       extras.length, Length::kLongest);
+  flags.path({"--trace", "FILE",
+              "Chrome trace of the simulated step, for ui.perfetto.dev or chrome://tracing; of "
+              "micro-steps that are alike two",
+              "none"},
+             extras.trace);
   flags.text({"--explain", "VALUE",
               "say why values live where they do: a kind ('attention output'), one of them "
               "('q (3, 17)': layer, chunk) or a parameter's name",
@@ -36,8 +41,8 @@ void add_outputs(Flags& flags, PlanExtras& extras) {
 
 // A run's outputs: whoever gives one of them waits for a file that no plan writes.
 void refuse_outputs(Flags& flags) {
-  for (const char* flag :
-       {"--log-json", "--checksum", "--save", "--save-every", "--keep", "--resume", "--dry-run"})
+  for (const char* flag : {"--log-json", "--checksum", "--save", "--save-every", "--keep",
+                           "--resume", "--dry-run", "--trace-steps"})
     flags.of_another(flag, "is a flag of 'ebbtide train'; a plan runs no step, leave it out");
 }
 

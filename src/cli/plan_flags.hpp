@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 
 #include "src/train/options.hpp"
@@ -20,7 +21,8 @@ struct PlanExtras {
   Output output = Output::kText;
   Compared compared = Compared::kNothing;
   Length length = Length::kAsGiven;
-  std::string explain;  // a kind of value, one value or a parameter; empty: nothing
+  std::filesystem::path trace;  // empty: none
+  std::string explain;          // a kind of value, one value or a parameter; empty: nothing
 };
 
 void add_plan_flags(CLI::App& app, train::TrainOptions& options, PlanExtras& extras);

@@ -14,6 +14,7 @@
 #include "src/cli/message.hpp"
 #include "src/cli/parse.hpp"
 #include "src/cli/signals.hpp"
+#include "src/cli/trace_output.hpp"
 #include "src/cli/train_flags.hpp"
 #include "src/hardware/known_machines.hpp"
 #include "src/hardware/rank_view.hpp"
@@ -70,13 +71,15 @@ std::string summary_text(const train::RunSummary& summary) {
 class Printer final : public train::TrainObserver {
  public:
   Printer(const train::TrainOptions& options, const TrainExtras& extras)
-      : steps_(options.run.steps) {
+      : steps_(options.run.steps), most_traced_(extras.trace_steps) {
     const auto start =
         options.checkpoint.resume.empty() ? report::LogStart::kNew : report::LogStart::kAppend;
     if (!extras.log_json.empty()) open_log(extras.log_json, start);
+    if (!extras.trace.empty()) trace_.emplace(extras.trace, "ebbtide train, rank 0 of 1");
   }
 
   void planned(const train::RunFacts& facts, const report::MemoryBill& bill) override {
+    hardware_ = facts.hardware;
     print_text(stdout, fmt::format("{}{}  a step is expected to take {}\n", facts_text(facts),
                                    report::text(bill), seconds_text(facts.expected_step_seconds)));
     std::fflush(stdout);
@@ -89,6 +92,15 @@ class Printer final : public train::TrainObserver {
     if (!progress_) progress_.emplace(stdout, report::progress_style(stdout), step.step, steps_);
     progress_->step(step);
     if (log_) log_->write(step);
+    ++steps_run_;
+  }
+  // The first step also warms everything up; a run of one step has no other.
+  bool wants_record(std::int64_t step) const override {
+    return trace_ && trace_->has_room() && trace_->steps() < most_traced_ &&
+           (steps_run_ > 0 || step == steps_);
+  }
+  void recorded(const report::StepRecord& record) override {
+    if (const auto warning = trace_->add(record, hardware_)) warned(*warning);
   }
   void evaluated(std::int64_t step, double loss) override {
     progress_->note(fmt::format("evaluation after step {}: loss {:.6f}", step, loss));
@@ -121,6 +133,10 @@ class Printer final : public train::TrainObserver {
   }
 
   std::int64_t steps_;
+  std::int64_t most_traced_;
+  std::int64_t steps_run_ = 0;
+  std::optional<TraceOutput> trace_;
+  HardwareModel hardware_;
   std::optional<report::StepLog> log_;
   std::optional<report::Progress> progress_;
 };
@@ -155,6 +171,9 @@ int train_command(Arguments arguments) {
   add_train_flags(app, options, extras);
   if (parse(app, arguments) == Parsed::kHelpShown) return 0;
   check_together(options);
+  if (!extras.trace.empty() && options.mode == train::RunMode::kDryRun)
+    throw Error(Errc::kBadUsage,
+                "--trace: a dry run has no step; 'ebbtide plan --trace' traces a simulated one");
   if (!extras.hardware.empty())
     options.hardware = hardware_named(extras.hardware, options.run.dtype);
 

@@ -168,6 +168,14 @@ void add_hardware(Flags& flags, TrainExtras& extras) {
 
 void add_outputs(Flags& flags, TrainOptions& options, TrainExtras& extras) {
   flags.path({"--log-json", "FILE", "one JSON object a step", "none"}, extras.log_json);
+  flags.path({"--trace", "FILE",
+              "Chrome trace of some steps from the second on, for ui.perfetto.dev or "
+              "chrome://tracing",
+              "none"},
+             extras.trace);
+  flags.count({"--trace-steps", "N",
+               "steps in the trace, whole ones; none is begun once it has a million tasks", "3"},
+              extras.trace_steps, kThings);
   flags.enable({"--checksum", "", "hash all weights after each step", "off"}, options.checksum,
                train::WeightChecksum::kXxh3);
   flags.enable({"--dry-run", "", "plan and print the memory bill, then end", "off"}, options.mode,
@@ -192,7 +200,6 @@ void add_not_built(Flags& flags) {
   flags.not_built({"--overlap-comm", "on|off", "collectives beside compute", ""}, ranks);
   flags.not_built({"--prefetch-bucket-size", "SIZE", "parameter prefetch unit", ""},
                   "parameters are fetched whole; --transfer-bucket-size joins transfers");
-  flags.not_built({"--trace", "FILE", "trace of a run", ""}, "traces are not built");
   flags.not_built({"--report", "FILE.html", "report of a run", ""}, "HTML reports are not built");
   flags.not_built({"--profile", "FILE", "settings saved by tune", ""}, "tune is not built");
 }

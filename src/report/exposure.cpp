@@ -59,7 +59,9 @@ class Walk {
     if (hardware_ != nullptr) runs_.emplace(program, plan, timeline, holds_);
   }
 
-  Exposure run() {
+  // Tells of the stretches too, the last ones of a wait first.
+  Exposure run(std::vector<StillStretch>* stretches = nullptr) {
+    stretches_ = stretches;
     exposure_.step_s = timeline_.step_seconds;
     for (std::size_t i = 0; i < kLaneCount; ++i) {
       LaneTime& lane = exposure_.lanes[i];
@@ -118,7 +120,10 @@ class Walk {
       const Interval& held = ran(task);
       if (held.end_s <= begin_s || task.lane == Lane::kCompute) break;
       const double from_s = std::max(begin_s, std::min(held.start_s, end_s));
-      const double piece_s = std::min(end_s, held.end_s) - from_s;
+      const double to_s = std::min(end_s, held.end_s);
+      const double piece_s = to_s - from_s;
+      tell_dispatch(to_s, end_s);
+      if (stretches_ != nullptr) stretches_->push_back({from_s, to_s, task, {}});
       piece_ = task;
       exposure_.lanes[ebbtide::index(task.lane)].exposed_s += piece_s;
       if (hardware_ != nullptr) charge_piece(piece_s, *hold);
@@ -126,8 +131,15 @@ class Walk {
       end_s = from_s;
       hold = holds_.of(task);
     }
+    tell_dispatch(begin_s, end_s);
     exposure_.causes[index(Cause::kDispatch)] += still_s - charged_s;
     return still_s;
+  }
+
+  void tell_dispatch(double begin_s, double end_s) {
+    if (stretches_ == nullptr || begin_s >= end_s) return;
+    StillStretch& stretch = stretches_->emplace_back(StillStretch{begin_s, end_s, {}, {}});
+    stretch.causes[index(Cause::kDispatch)] = end_s - begin_s;
   }
 
   void charge_piece(double seconds, const Hold& hold) {
@@ -197,6 +209,7 @@ class Walk {
   void charge(Cause cause, double seconds) {
     exposure_.lanes[ebbtide::index(piece_.lane)].causes[index(cause)] += seconds;
     exposure_.causes[index(cause)] += seconds;
+    if (stretches_ != nullptr) stretches_->back().causes[index(cause)] += seconds;
   }
 
   const Program& program_;
@@ -208,6 +221,7 @@ class Walk {
   Arrivals arrivals_;
   Holds holds_;
   std::optional<LaneRuns> runs_;
+  std::vector<StillStretch>* stretches_ = nullptr;
   Exposure exposure_;
   TaskAt piece_;  // the task that the seconds in hand were waited for
 };
@@ -234,6 +248,10 @@ Cause Exposure::main_cause() const {
   return static_cast<Cause>(std::ranges::max_element(causes) - causes.begin());
 }
 
+Cause StillStretch::main_cause() const {
+  return static_cast<Cause>(std::ranges::max_element(causes) - causes.begin());
+}
+
 void Exposure::add(const Exposure& other, double times) {
   step_s += times * other.step_s;
   for (std::size_t i = 0; i < kLaneCount; ++i) {
@@ -257,6 +275,14 @@ void Exposure::add(const Exposure& other, double times) {
 Exposure exposure_of(const Program& program, const Plan& plan, const Timeline& timeline,
                      const HardwareModel& hardware) {
   return Walk(program, plan, timeline, &hardware).run();
+}
+
+std::vector<StillStretch> still_stretches(const Program& program, const Plan& plan,
+                                          const Timeline& timeline, const HardwareModel& hardware) {
+  std::vector<StillStretch> stretches;
+  Walk(program, plan, timeline, &hardware).run(&stretches);
+  std::ranges::sort(stretches, {}, &StillStretch::start_s);
+  return stretches;
 }
 
 PerLane<double> exposed_seconds(const Program& program, const Plan& plan,

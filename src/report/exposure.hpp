@@ -12,7 +12,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string_view>
+#include <vector>
 
 #include "ebbtide/hardware.hpp"
 #include "ebbtide/plan.hpp"
@@ -81,6 +83,20 @@ Exposure exposure_of(const Program& program, const Plan& plan, const Timeline& t
                      const HardwareModel& hardware);
 // The lanes' part of it alone, for a small part of the time.
 PerLane<double> exposed_seconds(const Program& program, const Plan& plan, const Timeline& timeline);
+
+// A stretch in which compute stood still for one task, or for none any more (kDispatch).
+struct StillStretch {
+  double start_s = 0;  // from the start of the run
+  double end_s = 0;
+  std::optional<TaskAt> waited_for;
+  PerCause<double> causes{};  // seconds; they add up to the stretch
+
+  Cause main_cause() const;
+};
+// All of a run, in the order of time: what exposure_of() adds up.
+std::vector<StillStretch> still_stretches(const Program& program, const Plan& plan,
+                                          const Timeline& timeline, const HardwareModel& hardware);
+
 // Of a step; between runs nothing computes.
 Exposure exposure_of(const StepRecord& step, const HardwareModel& hardware);
 

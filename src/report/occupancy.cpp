@@ -5,6 +5,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "src/report/task_order.hpp"
+
 namespace ebbtide::report {
 namespace {
 
@@ -63,23 +65,6 @@ class TierStays {
   std::unordered_map<std::uint64_t, Stay> open_;
   std::vector<HeldChange> changes_;
 };
-
-// All tasks by simulated start; the end breaks ties, so that a task of no length comes first.
-std::vector<TaskAt> by_start(const Plan& plan, const Timeline& timeline) {
-  std::vector<TaskAt> order;
-  for (std::size_t lane = 0; lane < kLaneCount; ++lane) {
-    for (std::uint32_t at = 0; at < plan.tasks[lane].size(); ++at)
-      order.push_back({static_cast<Lane>(lane), at});
-  }
-  const auto when = [&timeline](const TaskAt& task) -> const Interval& {
-    return timeline.tasks[index(task.lane)][task.index];
-  };
-  std::stable_sort(order.begin(), order.end(), [&when](const TaskAt& a, const TaskAt& b) {
-    if (when(a).start_s != when(b).start_s) return when(a).start_s < when(b).start_s;
-    return when(a).end_s < when(b).end_s;
-  });
-  return order;
-}
 
 class Walk {
  public:

@@ -81,6 +81,7 @@ RunFacts facts_of(StepPlans& plans, const TrainOptions& options, const WeightSou
                  .placement = recipe.placement,
                  .activations = recipe.activations,
                  .budgets = plans.settings().budgets,
+                 .hardware = plans.settings().hardware,
                  .threads = threads,
                  .expected_step_seconds = expected_step_seconds(plans, options)};
   facts.plan_fingerprint =

@@ -23,6 +23,7 @@ struct RunFacts {
   model::StatePlacement placement;
   model::ActivationPolicy activations;
   Budgets budgets;
+  HardwareModel hardware;  // what plans are timed by
   std::int64_t threads = 0;
   double expected_step_seconds = 0;
   std::uint64_t plan_fingerprint = 0;  // of the first micro-step's plan
