@@ -14,6 +14,7 @@ namespace ebbtide::cli {
 // What only the command line wants.
 struct TrainExtras {
   std::filesystem::path log_json;  // empty: none
+  std::filesystem::path report;    // empty: none
   std::filesystem::path trace;     // empty: none
   std::int64_t trace_steps = 3;    // from the second one on
   std::string hardware;            // a known machine or a hardware file; empty: none
