@@ -1,5 +1,6 @@
 // Data of a page as JSON. Times are whole nanoseconds, bytes are whole; what is one value for every
 // block of a level is left out.
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <string_view>
@@ -44,6 +45,12 @@ void add_names(const std::vector<BlockNames>& names, Json& to) {
   if (!any_wait) to.erase("waited_for");
 }
 
+// The class that most of a block's time goes to; -1: none is known.
+std::int64_t main_class(const Block& block) {
+  const auto most = std::ranges::max_element(block.class_s);
+  return *most > 0 ? most - block.class_s.begin() : -1;
+}
+
 // Columns; a start is counted from the one before.
 Json level_json(const LevelView& view) {
   Json to{{"quantum_ns", ns(view.level.quantum_s)}, {"start_ns", Json::array()}};
@@ -51,6 +58,7 @@ Json level_json(const LevelView& view) {
   bool merged = false;
   bool overlaps = false;
   bool flops = false;
+  bool classes = false;
   for (const Block& block : view.level.blocks) {
     const std::int64_t start_ns = ns(block.start_s);
     to["start_ns"].push_back(start_ns - before_ns);
@@ -60,14 +68,17 @@ Json level_json(const LevelView& view) {
     to["tasks"].push_back(block.tasks);
     to["bytes"].push_back(block.bytes);
     to["flops"].push_back(rounded(block.flops));
+    to["class"].push_back(main_class(block));
     to["waited_ns"].push_back(ns(block.waited_s));
     merged = merged || block.tasks > 1;
     overlaps = overlaps || std::abs(block.end_s - block.start_s - block.busy_s) > 1e-9;
     flops = flops || block.flops > 0;
+    classes = classes || main_class(block) >= 0;
   }
   if (!merged) to.erase("tasks");
   if (!overlaps) to.erase("busy_ns");
   if (!flops) to.erase("flops");
+  if (!classes) to.erase("class");
   add_names(view.names, to);
   return to;
 }

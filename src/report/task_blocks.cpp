@@ -52,6 +52,8 @@ class RunTasks {
     const bool sends = program.place(task.first) == Place::kComm;
     block.bytes = static_cast<std::uint64_t>(sends ? cost.sent_bytes : cost.memory_bytes);
     block.flops = cost.flops;
+    if (const auto of = program.kernel(program.op(task.first).kernel).op_class)
+      block.class_s[static_cast<std::size_t>(*of)] = block.longest_s;
   }
 
   void add_wait(TaskAt at, Block& block) const {
@@ -74,6 +76,7 @@ void take_in(const Block& next, Block& block) {
   block.tasks += next.tasks;
   block.bytes += next.bytes;
   block.flops += next.flops;
+  for (std::size_t i = 0; i < kOpClassCount; ++i) block.class_s[i] += next.class_s[i];
   block.waited_s += next.waited_s;
   if (next.longest_s > block.longest_s) {
     block.longest = next.longest;

@@ -3,11 +3,13 @@
 // small and draws fast. Whatever is merged, sums stay: tasks, busy seconds, bytes, flops, waits.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
 #include "ebbtide/plan.hpp"
+#include "ebbtide/program.hpp"
 #include "ebbtide/types.hpp"
 #include "src/report/step_record.hpp"
 
@@ -26,6 +28,7 @@ struct Block {
   std::uint64_t tasks = 1;
   std::uint64_t bytes = 0;  // moved; of ops, read and written in memory, or sent to other ranks
   double flops = 0;
+  std::array<double, kOpClassCount> class_s{};  // of ops whose class is known, by OpClass
   double waited_s = 0;  // the lane was free, and another had not finished what the task needs
   StepTask longest;     // of its tasks
   double longest_s = 0;

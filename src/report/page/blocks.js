@@ -28,6 +28,8 @@ class Level {
   }
   bytes(i) { return this.data.bytes[i]; }
   flops(i) { return this.data.flops ? this.data.flops[i] : 0; }
+  // By what its ops mostly do.
+  colour(i) { return this.data.class ? classColours[this.data.class[i]] || '--work-2' : '--work-2'; }
   waited(i) { return this.data.waited_ns[i] / 1e9; }
   name(column, i, names) {
     const at = this.data[column] ? this.data[column][i] : -1;

@@ -20,7 +20,8 @@ const causeColour = cause => (causes[cause] || ['', '--c7'])[1];
 const categoryColours = ['--c0', '--c1', '--c2', '--c3', '--c4', '--c5', '--c6'];
 const otherColour = '--c7';
 
-const classColours = {attention: '--work-1', products: '--work-2', elementwise: '--work-3'};
+// Products, attention, elementwise: as OpClass.
+const classColours = ['--work-2', '--work-1', '--work-3'];
 
 const value = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const paint = name => `var(${name})`;

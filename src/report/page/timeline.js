@@ -20,7 +20,6 @@ class Timeline {
     this.view = view;
     this.rows = step.lanes.map(lane => new LaneBlocks(lane));
     this.still = new Still(step.still);
-    this.classes = new Map(step.kernels.map(kernel => [kernel.kernel, kernel.class]));
     this.canvas = el('canvas', {tabindex: '0', role: 'img', 'aria-label':
       `${caption}: ${step.lanes.length} lanes over ${seconds(step.step_seconds)}. ` +
       'The tables below hold the same as numbers.'});
@@ -67,23 +66,18 @@ class Timeline {
     const end = Math.min(this.x(this.step.step_seconds), this.width);
     context.fillRect(this.gutter, top, end - this.gutter, kRow);
     const columns = new Columns(this.plotWidth);
-    this.drawBlocks(context, row.level(this.secondsPerPixel), row.lane, top, columns);
+    this.drawBlocks(context, row.level(this.secondsPerPixel), top, columns);
     if (row.lane === 'compute') this.drawStill(context, top, columns);
     columns.draw(context, this.ink, kStacked, this.gutter, top, kRow);
     context.restore();
   }
 
-  colourOf(lane, what) {
-    if (lane !== 'compute') return '--work-2';
-    return classColours[this.classes.get(what)] || '--work-2';
-  }
-
-  drawBlocks(context, level, lane, top, columns) {
+  drawBlocks(context, level, top, columns) {
     for (let i = level.firstAfter(this.view.from); i < level.size; ++i) {
       if (level.start[i] > this.view.to) break;
       const left = this.x(level.start[i]);
       const right = this.x(level.end[i]);
-      const colour = this.colourOf(lane, level.name('what', i, this.step.names));
+      const colour = level.colour(i);
       const part = level.tasks(i) > 1 ? level.part(i) : 1;
       if (right - left < kWide) {
         columns.add(colour, left - this.gutter, right - this.gutter, level.part(i));
