@@ -13,7 +13,9 @@
 #include "src/cli/message.hpp"
 #include "src/cli/parse.hpp"
 #include "src/cli/plan_flags.hpp"
+#include "src/cli/plan_report.hpp"
 #include "src/cli/profile_flag.hpp"
+#include "src/cli/report_file.hpp"
 #include "src/cli/trace_output.hpp"
 #include "src/hardware/known_machines.hpp"
 #include "src/model/policy.hpp"
@@ -168,6 +170,8 @@ int plan_command(Arguments arguments) {
     tell_of_profile(apply_profile(app, extras.profile), extras.profile, options);
   check_together(options, extras);
 
+  std::optional<ReportFile> report;
+  if (!extras.report.empty()) report.emplace(extras.report);
   plan::Request request = request_of(options, extras);
   std::optional<TraceOutput> trace;
   if (!extras.trace.empty())
@@ -184,6 +188,7 @@ int plan_command(Arguments arguments) {
     print_json(request, run, extras, longest);
   else
     print_text(request, run, extras, longest);
+  if (report) report->write(plan_page(app, request, run));
   return run.fits() ? kFits : kDoesNotFit;
 }
 

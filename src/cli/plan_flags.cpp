@@ -28,6 +28,8 @@ void add_outputs(Flags& flags, PlanExtras& extras) {
   flags.enable(
       {"--max-seq-len", "", "find the longest sequence that fits, whatever --seq-len says", "off"},
       extras.length, Length::kLongest);
+  flags.path({"--report", "FILE.html", "page that shows the step as it is expected to run", "none"},
+             extras.report);
   flags.path({"--trace", "FILE",
               "Chrome trace of the simulated step, for ui.perfetto.dev or chrome://tracing; of "
               "micro-steps that are alike two",

@@ -22,8 +22,9 @@ struct PlanExtras {
   Output output = Output::kText;
   Compared compared = Compared::kNothing;
   Length length = Length::kAsGiven;
-  std::filesystem::path trace;  // empty: none
-  std::string explain;          // a kind of value, one value or a parameter; empty: nothing
+  std::filesystem::path trace;   // empty: none
+  std::filesystem::path report;  // empty: none
+  std::string explain;           // a kind of value, one value or a parameter; empty: nothing
 };
 
 void add_plan_flags(CLI::App& app, train::TrainOptions& options, PlanExtras& extras);

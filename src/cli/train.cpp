@@ -16,6 +16,7 @@
 #include "src/cli/signals.hpp"
 #include "src/cli/trace_output.hpp"
 #include "src/cli/train_flags.hpp"
+#include "src/cli/train_report.hpp"
 #include "src/model/policy.hpp"
 #include "src/report/progress.hpp"
 #include "src/report/step_log.hpp"
@@ -68,8 +69,9 @@ std::string summary_text(const train::RunSummary& summary) {
 
 class Printer final : public train::TrainObserver {
  public:
-  Printer(const train::TrainOptions& options, const TrainExtras& extras)
-      : steps_(options.run.steps), most_traced_(extras.trace_steps) {
+  // `report`: none where null.
+  Printer(const train::TrainOptions& options, const TrainExtras& extras, TrainReport* report)
+      : steps_(options.run.steps), most_traced_(extras.trace_steps), report_(report) {
     const auto start =
         options.checkpoint.resume.empty() ? report::LogStart::kNew : report::LogStart::kAppend;
     if (!extras.log_json.empty()) open_log(extras.log_json, start);
@@ -77,12 +79,18 @@ class Printer final : public train::TrainObserver {
   }
 
   void planned(const train::RunFacts& facts, const report::MemoryBill& bill) override {
+    report::MemoryBill all = bill;
+    if (report_ != nullptr) all.add_constant("report, at most", report_->memory_bytes());
     hardware_ = facts.hardware;
     print_text(stdout, fmt::format("{}{}  a step is expected to take {}\n", facts_text(facts),
-                                   report::text(bill), seconds_text(facts.expected_step_seconds)));
+                                   report::text(all), seconds_text(facts.expected_step_seconds)));
     std::fflush(stdout);
   }
+  void prepared(const train::RunFacts& facts, train::StepPlans& plans) override {
+    if (report_ != nullptr) report_->planned(facts, plans);
+  }
   void warned(const std::string& warning) override {
+    if (report_ != nullptr) report_->warned(warning);
     if (progress_) progress_->finish();
     print_message("warning: ", warning.c_str());
   }
@@ -90,17 +98,19 @@ class Printer final : public train::TrainObserver {
     if (!progress_) progress_.emplace(stdout, report::progress_style(stdout), step.step, steps_);
     progress_->step(step);
     if (log_) log_->write(step);
+    if (report_ != nullptr) report_->stepped(step);
     ++steps_run_;
   }
-  // The first step also warms everything up; a run of one step has no other.
   bool wants_record(std::int64_t step) const override {
-    return trace_ && trace_->has_room() && trace_->steps() < most_traced_ &&
-           (steps_run_ > 0 || step == steps_);
+    return report_ != nullptr || is_traced(step, steps_run_);
   }
   void recorded(const report::StepRecord& record) override {
+    if (report_ != nullptr) report_->recorded(record);
+    if (!is_traced(record.step, steps_run_ - 1)) return;
     if (const auto warning = trace_->add(record, hardware_)) warned(*warning);
   }
   void evaluated(std::int64_t step, double loss) override {
+    if (report_ != nullptr) report_->evaluated(step, loss);
     progress_->note(fmt::format("evaluation after step {}: loss {:.6f}", step, loss));
   }
   void saved(const std::filesystem::path& checkpoint) override {
@@ -113,6 +123,7 @@ class Printer final : public train::TrainObserver {
   void finished(const train::RunSummary& summary) override {
     end_line();
     print_text(stdout, summary_text(summary));
+    if (report_ != nullptr) report_->finished(summary);
   }
   void end_line() {
     if (progress_) progress_->finish();
@@ -120,6 +131,11 @@ class Printer final : public train::TrainObserver {
   }
 
  private:
+  // The first step also warms everything up; a run of one step has no other.
+  bool is_traced(std::int64_t step, std::int64_t steps_before) const {
+    return trace_ && trace_->has_room() && trace_->steps() < most_traced_ &&
+           (steps_before > 0 || step == steps_);
+  }
   void open_log(const std::filesystem::path& path, report::LogStart start) {
     try {
       log_.emplace(path, start);
@@ -137,18 +153,32 @@ class Printer final : public train::TrainObserver {
   HardwareModel hardware_;
   std::optional<report::StepLog> log_;
   std::optional<report::Progress> progress_;
+  TrainReport* report_;
 };
 
-void run(const train::TrainOptions& options, const TrainExtras& extras) {
+// Of a run that has failed: what it failed of is told of, whatever becomes of the page.
+void write_unfinished(TrainReport& report, const char* why) {
+  try {
+    report.write(fmt::format("The run ended early: {}", why));
+  } catch (const std::exception& error) {
+    print_message("warning: --report: ", error.what());
+  }
+}
+
+void run(const CLI::App& app, const train::TrainOptions& options, const TrainExtras& extras) {
   train::Stop stop;
   const SignalWatcher watcher([&stop](const std::string& signal) { stop.request(signal); });
-  Printer printer(options, extras);
+  std::optional<TrainReport> report;
+  if (!extras.report.empty()) report.emplace(extras.report, app, options);
+  Printer printer(options, extras, report ? &*report : nullptr);
   try {
     train::train(options, printer, stop);
-  } catch (...) {
+  } catch (const std::exception& error) {
     printer.end_line();
+    if (report && report->has_plan()) write_unfinished(*report, error.what());
     throw;
   }
+  if (report) report->write("");
 }
 
 }  // namespace
@@ -166,7 +196,7 @@ int train_command(Arguments arguments) {
                 "--trace: a dry run has no step; 'ebbtide plan --trace' traces a simulated one");
 
   try {
-    run(options, extras);
+    run(app, options, extras);
   } catch (const Error&) {
     throw;
   } catch (const std::system_error& error) {

@@ -163,6 +163,9 @@ void add_transfer(Flags& flags, train::TransferOptions& transfer) {
 
 void add_outputs(Flags& flags, TrainOptions& options, TrainExtras& extras) {
   flags.path({"--log-json", "FILE", "one JSON object a step", "none"}, extras.log_json);
+  flags.path({"--report", "FILE.html",
+              "page that shows a step, measured beside predicted, written at the end", "none"},
+             extras.report);
   flags.path({"--trace", "FILE",
               "Chrome trace of some steps from the second on, for ui.perfetto.dev or "
               "chrome://tracing",
@@ -195,7 +198,6 @@ void add_not_built(Flags& flags) {
   flags.not_built({"--overlap-comm", "on|off", "collectives beside compute", ""}, ranks);
   flags.not_built({"--prefetch-bucket-size", "SIZE", "parameter prefetch unit", ""},
                   "parameters are fetched whole; --transfer-bucket-size joins transfers");
-  flags.not_built({"--report", "FILE.html", "report of a run", ""}, "HTML reports are not built");
 }
 
 [[noreturn]] void refuse(const std::string& message) {

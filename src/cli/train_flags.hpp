@@ -19,6 +19,7 @@ struct LocalRunExtras {
 
 struct TrainExtras : LocalRunExtras {
   std::filesystem::path log_json;  // empty: none
+  std::filesystem::path report;    // empty: none
   std::filesystem::path trace;     // empty: none
   std::int64_t trace_steps = 3;    // from the second one on
 };

@@ -28,7 +28,8 @@ train::RunModel run_model(const model::ModelConfig& config, const model::StepSha
   return {.config = config, .shape = shape, .device_kernels = {}, .host_kernels = {}};
 }
 
-// A step in the order in which it runs.
+}  // namespace
+
 std::vector<SimulatedProgram> simulate_step(train::StepPlans& plans,
                                             const train::TrainOptions& options) {
   std::vector<SimulatedProgram> step;
@@ -40,8 +41,6 @@ std::vector<SimulatedProgram> simulate_step(train::StepPlans& plans,
                          });
   return step;
 }
-
-}  // namespace
 
 double PlannedRun::step_seconds() const {
   double seconds = 0;

@@ -54,6 +54,10 @@ struct PlannedRun {
 PlannedRun plan_run(const Request& request, const train::OnTried& on_tried = {},
                     train::Effort effort = train::Effort::kSearch);
 
+// The programs of a step, simulated, in the order in which they run; good as long as the plans.
+std::vector<SimulatedProgram> simulate_step(train::StepPlans& plans,
+                                            const train::TrainOptions& options);
+
 // The model's shape and what every "auto" of it comes to; throws as plan_run.
 model::StepShape shape_of(const Request& request, const model::ModelConfig& config);
 

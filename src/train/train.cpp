@@ -243,7 +243,9 @@ std::optional<StepPlans> plan_run(const TrainOptions& options, const RunModel& r
   stop.throw_if_requested();
   report::MemoryBill bill = bill_of(plans, options.transfer.offload_check);
   bill.smallest_device_bytes = smallest_device_bytes(run, options, budgets);
-  observer.planned(facts_of(plans, options, weights, usable_threads(options.run)), bill);
+  const RunFacts facts = facts_of(plans, options, weights, usable_threads(options.run));
+  observer.prepared(facts, plans);
+  observer.planned(facts, bill);
   if (options.mode == RunMode::kDryRun) return std::nullopt;
   return plans;
 }

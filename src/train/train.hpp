@@ -34,6 +34,8 @@ struct RunSummary {
 class TrainObserver {
  public:
   virtual ~TrainObserver() = default;
+  // Before planned(). The plans are those of the run; programs and plans are good until it ends.
+  virtual void prepared(const RunFacts& /*facts*/, StepPlans& /*plans*/) {}
   virtual void planned(const RunFacts& /*facts*/, const report::MemoryBill& /*bill*/) {}
   virtual void warned(const std::string& /*warning*/) {}
   virtual void stepped(const report::StepReport& /*report*/) {}

@@ -24,7 +24,6 @@ TEST_F(TrainFlags, RefusesFlagsOfPartsThatAreNotBuilt) {
                                      {"--reduce-bucket-size", "1MiB"},
                                      {"--overlap-comm", "on"},
                                      {"--prefetch-bucket-size", "1MiB"},
-                                     {"--report", "file.html"},
                                      {"--ranks", "8"}};
   for (const Arguments& flag : flags)
     expect_refused(train(flag), {flag[0], "not available in this version"});
