@@ -105,13 +105,15 @@ TEST(ExposureCauses, ChargesALateLoadOnlyAsFarAsTheLinkHadRested) {
   EXPECT_GT(part(exposure, Cause::kLinkRate), 0.3);
 }
 
-// One load is twice as long as the op before it, the next one short: the rest of the link before
-// the short one would have done for both.
+// A load takes longer than the op before it, whose time alone would not have been enough: rests of
+// the link before that would have been.
 TEST(ExposureCauses, LooksForRestsFurtherBackThanTheLast) {
   Case late;
   late.hardware.h2d = {ops_a_value(1.6), 0};
   late.options.prefetch_chunk_steps = 0;
-  expect_cause(late.exposure(), Cause::kLateIssue);
+  const Exposure exposure = late.exposure();
+  expect_cause(exposure, Cause::kLateIssue);
+  EXPECT_GT(part(exposure, Cause::kLateIssue), 0.8);
 }
 
 TEST(ExposureCauses, NamesRoomOnTheDevice) {
