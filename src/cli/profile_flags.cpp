@@ -10,8 +10,8 @@ constexpr Range kActive{.least = 1, .most = 1000};
 
 // Of a run that is measured and thrown away nothing is kept.
 void refuse_outputs(CLI::App& app, Flags& flags) {
-  for (const char* flag :
-       {"--log-json", "--trace", "--report", "--checksum", "--save", "--save-every", "--keep", "--resume", "--dry-run"})
+  for (const char* flag : {"--log-json", "--trace", "--report", "--checksum", "--save",
+                           "--save-every", "--keep", "--resume", "--dry-run"})
     flags.of_another(flag, "is a flag of 'ebbtide train'; a profile keeps nothing, leave it out");
   for (const char* flag : {"--steps", "--eval-every", "--eval-data"}) {
     app.remove_option(app.get_option(flag));

@@ -32,8 +32,8 @@ void add_outputs(Flags& flags, TuneExtras& extras) {
 
 // A run's outputs: tuning runs what nobody keeps.
 void refuse_outputs(Flags& flags) {
-  for (const char* flag : {"--log-json", "--trace", "--report", "--checksum", "--save", "--save-every", "--keep",
-                           "--resume", "--dry-run"})
+  for (const char* flag : {"--log-json", "--trace", "--report", "--checksum", "--save",
+                           "--save-every", "--keep", "--resume", "--dry-run"})
     flags.of_another(flag, "is of no use to 'ebbtide tune', whose runs keep nothing; leave it out");
 }
 
