@@ -85,35 +85,39 @@ class Confirming {
     return true;
   }
 
-  // Every other round begins with the candidates.
+  // Every other round begins with the candidates. A pair counts once both of its runs are done.
   void run_round() {
-    std::vector<std::pair<std::size_t, double>> seconds;
-    double start_s = 0;
-    const auto run_start = [&] {
-      const RunFigures figures = measure(result_.start.setting, {.steps = steps_});
-      run_s_ = std::max(run_s_, figures.run_seconds);
-      start_s = figures.step_seconds;
-    };
-    if (round_ % 2 == 1) run_start();
-    for (const std::size_t at : left_)
-      if (const auto figures = run_candidate(result_.candidates[at]))
-        seconds.emplace_back(at, figures->step_seconds);
-    if (round_ % 2 == 0) run_start();
-    // Only whole rounds count.
-    result_.start.seconds.push_back(start_s);
-    for (const auto& [at, own_s] : seconds) {
-      result_.candidates[at].seconds.push_back(own_s);
-      result_.candidates[at].gains.push_back(start_s / own_s);
+    const bool start_first = round_ % 2 == 1;
+    double start_s = start_first ? run_start() : 0;
+    std::vector<std::pair<std::size_t, double>> alone;
+    for (const std::size_t at : left_) {
+      const std::optional<double> own_s = run_candidate(result_.candidates[at]);
+      if (own_s && start_first) add_pair(at, start_s, *own_s);
+      if (own_s && !start_first) alone.emplace_back(at, *own_s);
     }
+    if (!start_first) start_s = run_start();
+    for (const auto& [at, own_s] : alone) add_pair(at, start_s, own_s);
   }
 
-  std::optional<RunFigures> run_candidate(Measured& candidate) {
+  void add_pair(std::size_t at, double start_s, double own_s) {
+    result_.candidates[at].seconds.push_back(own_s);
+    result_.candidates[at].gains.push_back(start_s / own_s);
+  }
+
+  double run_start() {
+    const RunFigures figures = measure(result_.start.setting, {.steps = steps_});
+    run_s_ = std::max(run_s_, figures.run_seconds);
+    result_.start.seconds.push_back(figures.step_seconds);
+    return figures.step_seconds;
+  }
+
+  std::optional<double> run_candidate(Measured& candidate) {
     try {
       const RunFigures figures =
           measure(candidate.setting, {.steps = steps_, .give_up_seconds = give_up_s_});
       candidate.predicted_seconds = figures.predicted_seconds;
       candidate.chunk_tokens = figures.chunk_tokens;
-      return figures;
+      return figures.step_seconds;
     } catch (const Error& error) {
       if (is_cancelled(error)) throw;
       candidate.why_not = error.what();

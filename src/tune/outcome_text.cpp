@@ -53,6 +53,12 @@ std::string ending_text(const Outcome& outcome) {
   return is_late ? "the time limit ended the measurements\n" : "";
 }
 
+std::ptrdiff_t measured_count(const Outcome& outcome) {
+  const auto was_measured = [](const Measured& each) { return !each.seconds.empty(); };
+  return std::ranges::count_if(outcome.confirmed.candidates, was_measured) +
+         (was_measured(outcome.confirmed.start) ? 1 : 0);
+}
+
 // Chunks decide the order of sums.
 std::string chunk_note(const Outcome& outcome) {
   const std::int64_t before = outcome.start.chunk_tokens;
@@ -111,9 +117,9 @@ std::string_view name(Ended ended) {
 }  // namespace
 
 std::string text(const Outcome& outcome) {
-  const std::string head =
-      fmt::format("{} settings were predicted and {} run, in {}\n", outcome.predicted.size() + 1,
-                  outcome.confirmed.candidates.size() + 1, seconds_text(outcome.seconds));
+  const std::string head = fmt::format("{} settings were predicted and {} measured, in {}\n",
+                                       outcome.predicted.size() + 1, measured_count(outcome),
+                                       seconds_text(outcome.seconds));
   return head + table(outcome.confirmed) + ending_text(outcome) +
          (outcome.keeps_start() ? kept_text(outcome) : gained_text(outcome) + chunk_note(outcome));
 }

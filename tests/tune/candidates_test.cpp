@@ -56,6 +56,20 @@ TEST(TuneWalk, FindsTheFastestOneChangeAfterTheOther) {
         << flags_text(each.setting);
 }
 
+// Large chunks pay only once loads come early.
+TEST(TuneWalk, GoesRoundAsLongAsSomethingGains) {
+  const auto all = predict_settings(
+      {}, choices_of({}, {}, 512, 8192),
+      [](const Setting& setting) {
+        const bool is_large = setting.planning.chunk_tokens == 1024;
+        const bool is_early = setting.planning.prefetch_chunk_steps == 4;
+        return predicted(setting, is_early ? (is_large ? 7 : 9) : (is_large ? 11 : 10));
+      },
+      {}, never);
+  EXPECT_EQ(flags_text(std::ranges::min_element(all, {}, &Predicted::step_seconds)->setting),
+            "--chunk-tokens 1024 --prefetch-distance 4");
+}
+
 TEST(TuneWalk, PassesOverWhatDoesNotFitAndEndsInTime) {
   std::size_t count = 0;
   const auto all = predict_settings(

@@ -44,6 +44,7 @@ TEST(Tune, EndsWithWhatWasMeasuredToBeFaster) {
   EXPECT_FALSE(outcome.keeps_start());
   EXPECT_EQ(outcome.best().setting, with_chunk(1024));
   const std::string text = tune::text(outcome);
+  EXPECT_NE(text.find(" settings were predicted and 5 measured, in "), std::string::npos) << text;
   EXPECT_NE(text.find("1.25 times faster than the start: median of 5 interleaved pairs"),
             std::string::npos)
       << text;
@@ -165,6 +166,14 @@ TEST_F(TuneSmallModel, IsPredictedWithOtherTransfersToo) {
   EXPECT_GT(predicted.step_seconds, base.step_seconds);
   EXPECT_NE(predicted.plan_fingerprint, base.plan_fingerprint);
   EXPECT_EQ(predicted.came_to, base.came_to);
+}
+
+TEST_F(TuneSmallModel, IsSearchedAnewAfterAStartWithTransfersOfItsOwn) {
+  Setting late;
+  late.planning.prefetch_chunk_steps = 0;
+  Predictor predictor(start_, [] {});
+  predictor.predict(late);
+  EXPECT_FALSE(predictor.predict({}).tried.empty());
 }
 
 TEST_F(TuneSmallModel, DoesNotFitAsAResultAndStopsBetweenPlans) {
