@@ -54,13 +54,14 @@ TEST_F(ProfileCommand, PrintsOneObjectWhoseSumsHold) {
 TEST_F(ProfileCommand, RefusesFlagsThatItWouldIgnore) {
   for (const char* flag : {"--steps", "--eval-every", "--eval-data"})
     expect_refused(profile({flag, "1"}), {flag, "--active-steps"});
-  for (const char* flag : {"--log-json", "--save", "--save-every", "--keep", "--resume"})
+  for (const char* flag :
+       {"--log-json", "--trace", "--report", "--save", "--save-every", "--keep", "--resume"})
     expect_refused(profile({flag, "1"}), {flag, "ebbtide train"});
   expect_refused(profile({"--dry-run"}), {"--dry-run", "ebbtide train"});
   expect_refused(profile({"--active-steps", "0"}), {"--active-steps '0'", "at least 1"});
   expect_refused(profile({"--skip-first", "-1"}), {"--skip-first"});
   expect_refused(profile({"--hardware", "abacus"}), {"--hardware", "abacus"});
-  expect_refused(set(profile({}), "--device-memory", "1KiB"), {"--device-memory", "smallest"});
+  expect_refused(set(profile({}), "--device-memory", "1KiB"), {"--device-memory", "would fit"});
 }
 
 }  // namespace

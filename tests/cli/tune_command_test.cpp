@@ -88,8 +88,9 @@ TEST_F(TuneCommand, EndsWithTheBestSoFarAtASignal) {
 }
 
 TEST_F(TuneCommand, RefusesWhatItCannotUse) {
-  for (const char* flag : {"--log-json", "--save", "--resume", "--checksum", "--ranks"})
+  for (const char* flag : {"--log-json", "--save", "--resume", "--checksum", "--trace", "--report"})
     expect_refused(tune({flag, "2"}), {flag, "tune"});
+  expect_refused(tune({"--ranks", "2"}), {"--ranks", "one rank"});
   expect_refused(tune({"--free", "steps"}), {"--free 'steps'", "chunk-tokens", "all"});
   const Arguments fixed{"--attention-group",      "1",    "--activations",     "keep",
                         "--offload-fraction",     "1",    "--activation-tier", "host",
