@@ -15,6 +15,7 @@
 #include "src/cli/output_file.hpp"
 #include "src/cli/parse.hpp"
 #include "src/cli/signals.hpp"
+#include "src/cli/status_line.hpp"
 #include "src/measure/machine_of.hpp"
 #include "src/measure/measure.hpp"
 #include "src/report/progress.hpp"
@@ -54,35 +55,6 @@ int threads_of(const BenchOptions& options) {
   return options.threads > 0 ? static_cast<int>(options.threads) : kernels::usable_cpus();
 }
 
-// On a terminal one line that changes, else one line a section.
-class MeasuringLine {
- public:
-  explicit MeasuringLine(std::FILE* stream)
-      : stream_(stream), style_(report::progress_style(stream)) {}
-
-  void show(const std::string& section, const std::string& what) {
-    if (style_ == report::ProgressStyle::kLive) {
-      report::print_text(stream_, fmt::format("\r\x1b[Kmeasuring {}: {}", section, what));
-      is_open_ = true;
-    } else if (section != section_) {
-      report::print_text(stream_, fmt::format("measuring {}\n", section));
-    }
-    section_ = section;
-    std::fflush(stream_);
-  }
-  void finish() {
-    if (is_open_) report::print_text(stream_, "\r\x1b[K");
-    is_open_ = false;
-    std::fflush(stream_);
-  }
-
- private:
-  std::FILE* stream_;
-  report::ProgressStyle style_;
-  std::string section_;
-  bool is_open_ = false;
-};
-
 // A stop, and the signal that asked for it.
 class SignalStop {
  public:
@@ -104,19 +76,19 @@ class SignalStop {
 };
 
 measure::Figures measure_with_progress(const BenchOptions& options, const SignalStop& stop) {
-  MeasuringLine line(stdout);
+  StatusLine line(stdout);
+  std::string last_section;
   const auto show = [&](const std::string& section, const std::string& what) {
-    line.show(section, what);
+    if (section != last_section) line.note(fmt::format("measuring {}", section));
+    line.show(fmt::format("measuring {}: {}", section, what));
+    last_section = section;
   };
   try {
-    measure::Figures figures = measure::measure_machine({.threads = threads_of(options),
-                                                         .time_limit_s = options.time_limit_s,
-                                                         .nvme_paths = options.nvme_paths},
-                                                        show, stop.token());
-    line.finish();
-    return figures;
+    return measure::measure_machine({.threads = threads_of(options),
+                                     .time_limit_s = options.time_limit_s,
+                                     .nvme_paths = options.nvme_paths},
+                                    show, stop.token());
   } catch (const Error& error) {
-    line.finish();
     if (error.code() != make_error_code(Errc::kCancelled)) throw;
     throw Error(Errc::kCancelled,
                 fmt::format("cancelled by {}; no file was written", stop.signal()));

@@ -16,6 +16,7 @@
 #include "src/cli/plan_report.hpp"
 #include "src/cli/profile_flag.hpp"
 #include "src/cli/report_file.hpp"
+#include "src/cli/status_line.hpp"
 #include "src/cli/trace_output.hpp"
 #include "src/hardware/known_machines.hpp"
 #include "src/model/policy.hpp"
@@ -27,7 +28,6 @@
 #include "src/plan/planned_run.hpp"
 #include "src/plan/prediction.hpp"
 #include "src/plan/simulated_step.hpp"
-#include "src/report/progress.hpp"
 #include "src/report/units.hpp"
 #include "src/train/run_facts.hpp"
 
@@ -49,44 +49,8 @@ plan::Request request_of(const train::TrainOptions& options, const PlanExtras& e
   return request;
 }
 
-// On a terminal a line that says what is tried, so that a long search is seen to go on.
-class SearchLine {
- public:
-  SearchLine() : style_(report::progress_style(stderr)) {}
-  ~SearchLine() { clear(); }
-  SearchLine(const SearchLine&) = delete;
-  SearchLine& operator=(const SearchLine&) = delete;
-
-  void tried(const train::Tried& tried) {
-    ++count_;
-    show(fmt::format(
-        "tried {} settings; {} {}", count_, model::describe(tried.candidate.activations),
-        tried.fits ? report::seconds_text(tried.step_seconds) : std::string("does not fit")));
-  }
-  void show(const std::string& line) {
-    if (style_ != report::ProgressStyle::kLive) return;
-    fmt::print(stderr, "\r\x1b[K{}", line);
-    std::fflush(stderr);
-    is_open_ = true;
-  }
-  // Something that may be a while coming: off a terminal it has a line of its own.
-  void note(const std::string& line) {
-    if (style_ == report::ProgressStyle::kPlain) fmt::print(stderr, "{}\n", line);
-    show(line);
-  }
-  void clear() {
-    if (is_open_) fmt::print(stderr, "\r\x1b[K");
-    is_open_ = false;
-  }
-
- private:
-  report::ProgressStyle style_;
-  int count_ = 0;
-  bool is_open_ = false;
-};
-
 plan::Longest longest_with_progress(const plan::Request& request) {
-  SearchLine line;
+  StatusLine line(stderr);
   return plan::longest_sequence(request, [&line](std::int64_t tokens, bool fits) {
     line.note(fmt::format("{} tokens {}", report::tokens_text(static_cast<double>(tokens)),
                           fits ? "fit" : "do not fit"));
@@ -94,9 +58,13 @@ plan::Longest longest_with_progress(const plan::Request& request) {
 }
 
 plan::PlannedRun plan_with_progress(const plan::Request& request) {
-  SearchLine line;
-  plan::PlannedRun run =
-      plan::plan_run(request, [&line](const train::Tried& tried) { line.tried(tried); });
+  StatusLine line(stderr);
+  int count = 0;
+  plan::PlannedRun run = plan::plan_run(request, [&](const train::Tried& tried) {
+    line.show(fmt::format(
+        "tried {} settings; {} {}", ++count, model::describe(tried.candidate.activations),
+        tried.fits ? report::seconds_text(tried.step_seconds) : std::string("does not fit")));
+  });
   if (!run.fits()) {
     line.show("looking for budgets that would fit");
     plan::find_remedies(request, run);

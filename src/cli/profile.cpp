@@ -12,43 +12,19 @@
 #include "src/cli/parse.hpp"
 #include "src/cli/profile_flags.hpp"
 #include "src/cli/signals.hpp"
+#include "src/cli/status_line.hpp"
 #include "src/profile/advice.hpp"
 #include "src/profile/profile_json.hpp"
 #include "src/profile/profile_text.hpp"
-#include "src/report/progress.hpp"
 #include "src/train/resolve_options.hpp"
 
 namespace ebbtide::cli {
 namespace {
 
-// On a terminal a line that says how far it is, so that it is seen to go on.
-class LiveLine {
- public:
-  LiveLine() : style_(report::progress_style(stderr)) {}
-  ~LiveLine() { clear(); }
-  LiveLine(const LiveLine&) = delete;
-  LiveLine& operator=(const LiveLine&) = delete;
-
-  void show(const std::string& line) {
-    if (style_ != report::ProgressStyle::kLive) return;
-    fmt::print(stderr, "\r\x1b[K{}", line);
-    std::fflush(stderr);
-    is_open_ = true;
-  }
-  void clear() {
-    if (is_open_) fmt::print(stderr, "\r\x1b[K");
-    is_open_ = false;
-  }
-
- private:
-  report::ProgressStyle style_;
-  bool is_open_ = false;
-};
-
 // Shows how far the run is and hands on what it is told.
 class Watched final : public train::TrainObserver {
  public:
-  Watched(profile::StepSummary& summary, LiveLine& line, std::int64_t steps)
+  Watched(profile::StepSummary& summary, StatusLine& line, std::int64_t steps)
       : summary_(summary), line_(line), steps_(steps) {}
 
   void planned(const train::RunFacts& facts, const report::MemoryBill& bill) override {
@@ -68,14 +44,14 @@ class Watched final : public train::TrainObserver {
 
  private:
   profile::StepSummary& summary_;
-  LiveLine& line_;
+  StatusLine& line_;
   const std::int64_t steps_;
 };
 
 profile::Profile run(const train::TrainOptions& options, const ProfileExtras& extras) {
   train::Stop stop;
   const SignalWatcher watcher([&stop](const std::string& signal) { stop.request(signal); });
-  LiveLine line;
+  StatusLine line(stderr);
   profile::StepSummary summary(
       extras.skip_first,
       train::paced(options.hardware.value_or(generic_cpu_hardware()), options.transfer));

@@ -11,7 +11,7 @@
 #include "src/cli/parse.hpp"
 #include "src/cli/profile_flag.hpp"
 #include "src/cli/signals.hpp"
-#include "src/cli/terminal.hpp"
+#include "src/cli/status_line.hpp"
 #include "src/cli/train_flags.hpp"
 #include "src/cli/tune_flags.hpp"
 #include "src/report/progress.hpp"
@@ -35,43 +35,29 @@ double seconds_since(Clock::time_point start) {
 // changes, else a line for each setting that is faster than those before and for each run.
 class TuningLine final : public tune::TuneObserver {
  public:
-  TuningLine() : style_(report::progress_style(stderr)) {}
-  ~TuningLine() override { finish(); }
-
   void predicted(const tune::Predicted& setting) override {
     ++count_;
     const bool is_better = setting.fits() && (count_ == 1 || setting.step_seconds < best_s_);
     if (is_better) best_s_ = setting.step_seconds;
     const std::string step =
         setting.fits() ? seconds_text(setting.step_seconds) : std::string("does not fit");
-    if (style_ == report::ProgressStyle::kLive || is_better)
-      show(fmt::format("{} predicted, {} the best; {}: {}", count_, seconds_text(best_s_),
-                       tune::flags_text(setting.setting), step));
+    const std::string line =
+        fmt::format("{} predicted, {} the best; {}: {}", count_, seconds_text(best_s_),
+                    tune::flags_text(setting.setting), step);
+    if (is_better)
+      line_.note(line);
+    else
+      line_.show(line);
   }
   void running(int round, const tune::Setting& setting) override {
-    show(round == 0 ? fmt::format("running the start: {}", tune::flags_text(setting))
-                    : fmt::format("round {}, running {}", round, tune::flags_text(setting)));
-  }
-  void finish() {
-    if (is_open_) fmt::print(stderr, "\r\x1b[K");
-    is_open_ = false;
-    std::fflush(stderr);
+    line_.note(round == 0 ? fmt::format("running the start: {}", tune::flags_text(setting))
+                          : fmt::format("round {}, running {}", round, tune::flags_text(setting)));
   }
 
  private:
-  void show(const std::string& line) {
-    const bool is_live = style_ == report::ProgressStyle::kLive;
-    // A line that wraps could not be taken back.
-    const std::size_t columns = terminal_columns(stderr).value_or(line.size() + 1);
-    report::print_text(stderr, is_live ? "\r\x1b[K" + line.substr(0, columns - 1) : line + "\n");
-    std::fflush(stderr);
-    is_open_ = is_live;
-  }
-
-  report::ProgressStyle style_;
+  StatusLine line_{stderr};
   int count_ = 0;
   double best_s_ = 0;
-  bool is_open_ = false;
 };
 
 tune::Outcome run(const tune::TuneOptions& options) {

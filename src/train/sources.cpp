@@ -33,7 +33,9 @@ class FileSequences final : public SequenceSource {
     else
       data_.window(index, out.tokens, out.targets);
   }
-  std::string fingerprint() const override { return fmt::format("{} tokens", data_.token_count()); }
+  std::string fingerprint() const override {
+    return fmt::format("{} tokens, {:016x} at the ends", data_.token_count(), hash_of_ends());
+  }
   std::uint64_t window_count() const { return data_.window_count(); }
 
  private:

@@ -68,5 +68,14 @@ TEST_F(TrainCheckpoints, AreNotSavedIntoACheckpointButBesideIt) {
   EXPECT_EQ(contents(save)["latest"], "-> step-00000003");
 }
 
+// The order of the data is that of its text: another of the same length is another run.
+TEST_F(TrainCheckpoints, AreNotResumedOnAnotherText) {
+  const fs::path save = directory_ / "save";
+  ASSERT_EQ(run(with_steps(train({"--save", save}), "1")).status, 0);
+  const std::string text = text_of(directory_ / "data.txt");
+  directory_.write("data.txt", text.substr(1) + text.front());
+  expect_refusal(run(train({"--resume", save})), {"--resume", "--data"});
+}
+
 }  // namespace
 }  // namespace ebbtide::test

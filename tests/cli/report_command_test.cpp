@@ -91,7 +91,8 @@ TEST_F(ReportCommand, ListsWhatEverySettingCameTo) {
     EXPECT_EQ(setting(shown, name)["source"], "auto") << name;
     EXPECT_NE(setting(shown, name)["value"], "auto") << name;
   }
-  EXPECT_TRUE(setting(shown, "--sequence-parallel").is_null()) << "a flag that is not built is no setting";
+  EXPECT_TRUE(setting(shown, "--sequence-parallel").is_null())
+      << "a flag that is not built is no setting";
 }
 
 TEST_F(ReportCommand, SaysWhyAPlanDoesNotFit) {
