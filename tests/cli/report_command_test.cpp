@@ -91,7 +91,7 @@ TEST_F(ReportCommand, ListsWhatEverySettingCameTo) {
     EXPECT_EQ(setting(shown, name)["source"], "auto") << name;
     EXPECT_NE(setting(shown, name)["value"], "auto") << name;
   }
-  EXPECT_TRUE(setting(shown, "--sequence-parallel").is_null())
+  EXPECT_TRUE(setting(shown, "--overlap-comm").is_null())
       << "a flag that is not built is no setting";
 }
 
