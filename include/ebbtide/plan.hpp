@@ -71,6 +71,7 @@ struct Budgets {
   std::uint64_t of(Tier tier) const {
     return tier == Tier::kDevice ? device_bytes : tier == Tier::kHost ? host_bytes : nvme_bytes;
   }
+  bool operator==(const Budgets&) const = default;
 };
 
 struct PlanOptions {

@@ -6,6 +6,7 @@
 #include <array>
 #include <string_view>
 
+#include "src/cli/profile_flag.hpp"
 #include "src/model/policy.hpp"
 #include "src/report/units.hpp"
 #include "src/train/resolve_options.hpp"
@@ -124,7 +125,8 @@ std::string page_title(const std::string& model, const model::StepShape& shape) 
                      report::tokens_text(static_cast<double>(shape.seq_len)), name(shape.dtype));
 }
 
-std::vector<report::PageSetting> page_settings(const CLI::App& app, const Resolved& resolved) {
+std::vector<report::PageSetting> page_settings(const CLI::App& app, const Resolved& resolved,
+                                               const tune::SavedSettings& profile) {
   std::vector<report::PageSetting> settings;
   for (const CLI::Option* option : app.get_options()) {
     if (!is_shown(*option)) continue;
@@ -134,9 +136,11 @@ std::vector<report::PageSetting> page_settings(const CLI::App& app, const Resolv
     const std::string value = known != resolved.end() ? known->second
                               : !given.empty()        ? given
                                                       : default_of(*option);
+    const bool of_profile = sets(profile, option->get_name().substr(2));
     settings.push_back({.name = option->get_name(),
                         .value = value,
-                        .source = is_given                  ? report::SettingSource::kGiven
+                        .source = of_profile                ? report::SettingSource::kProfile
+                                  : is_given                ? report::SettingSource::kGiven
                                   : known != resolved.end() ? report::SettingSource::kAuto
                                                             : report::SettingSource::kDefault});
   }

@@ -14,6 +14,7 @@
 #include "src/report/page.hpp"
 #include "src/train/options.hpp"
 #include "src/train/step_plans.hpp"
+#include "src/tune/saved_settings.hpp"
 
 namespace ebbtide::cli {
 
@@ -27,7 +28,9 @@ Resolved resolved_settings(const train::TrainOptions& options, const train::Prog
 // "demo, sequences of 8,192 tokens, fp32".
 std::string page_title(const std::string& model, const model::StepShape& shape);
 
-// The flags of a subcommand after they were parsed, but those that say what to print.
-std::vector<report::PageSetting> page_settings(const CLI::App& app, const Resolved& resolved);
+// The flags of a subcommand after they were parsed, but those that say what to print. `profile`:
+// what a --profile has set of them.
+std::vector<report::PageSetting> page_settings(const CLI::App& app, const Resolved& resolved,
+                                               const tune::SavedSettings& profile);
 
 }  // namespace ebbtide::cli

@@ -10,14 +10,13 @@
 #include "ebbtide/error.hpp"
 #include "src/cli/command.hpp"
 #include "src/cli/config_file.hpp"
-#include "src/cli/message.hpp"
+#include "src/cli/output_file.hpp"
 #include "src/cli/parse.hpp"
 #include "src/cli/plan_flags.hpp"
 #include "src/cli/plan_report.hpp"
 #include "src/cli/profile_flag.hpp"
 #include "src/cli/report_file.hpp"
 #include "src/cli/status_line.hpp"
-#include "src/cli/trace_output.hpp"
 #include "src/hardware/known_machines.hpp"
 #include "src/model/policy.hpp"
 #include "src/plan/compare.hpp"
@@ -28,6 +27,7 @@
 #include "src/plan/planned_run.hpp"
 #include "src/plan/prediction.hpp"
 #include "src/plan/simulated_step.hpp"
+#include "src/report/trace.hpp"
 #include "src/report/units.hpp"
 #include "src/train/run_facts.hpp"
 
@@ -36,6 +36,8 @@ namespace {
 
 constexpr int kFits = 0;
 constexpr int kDoesNotFit = 2;
+// Of micro-steps that are simulated alike.
+constexpr std::int64_t kMostTracedAlike = 2;
 
 plan::Request request_of(const train::TrainOptions& options, const PlanExtras& extras) {
   plan::Request request{
@@ -78,9 +80,10 @@ std::optional<report::MemoryBill> bill_of(const plan::Request& request,
   return train::bill_of(*run.plans, request.options.transfer.offload_check);
 }
 
-void add_step(TraceOutput& trace, const plan::PlannedRun& run) {
-  if (const auto warning = trace.add(plan::simulated_step(run, kMostTracedAlike), run.target.rates))
-    print_message("warning: ", warning->c_str());
+void write_trace(const std::filesystem::path& path, const plan::Request& request,
+                 const plan::PlannedRun& run) {
+  report::Trace trace(path, fmt::format("ebbtide plan, simulated, rank 0 of {}", request.ranks));
+  trace.add(plan::simulated_step(run, kMostTracedAlike), run.target.rates);
 }
 
 void print_json(const plan::Request& request, const plan::PlannedRun& run, const PlanExtras& extras,
@@ -134,29 +137,25 @@ int plan_command(Arguments arguments) {
   add_config_flag(app);
   add_plan_flags(app, options, extras);
   if (parse(app, arguments) == Parsed::kHelpShown) return kFits;
-  if (!extras.profile.empty())
-    tell_of_profile(apply_profile(app, extras.profile), extras.profile, options);
+  if (!extras.profile.empty()) extras.applied = apply_profile(app, extras.profile, options);
   check_together(options, extras);
 
   std::optional<ReportFile> report;
   if (!extras.report.empty()) report.emplace(extras.report);
+  if (!extras.trace.empty()) check_output_file("--trace", extras.trace, Overwrite::kReplace);
   plan::Request request = request_of(options, extras);
-  std::optional<TraceOutput> trace;
-  if (!extras.trace.empty())
-    trace.emplace(extras.trace,
-                  fmt::format("ebbtide plan, simulated, rank 0 of {}", request.ranks));
   std::optional<plan::Longest> longest;
   if (extras.length == Length::kLongest) {
     longest = longest_with_progress(request);
     request = plan::with_length(std::move(request), std::max(longest->tokens, longest->granule));
   }
   const plan::PlannedRun run = plan_with_progress(request);
-  if (trace && run.fits()) add_step(*trace, run);
   if (extras.output == Output::kJson)
     print_json(request, run, extras, longest);
   else
     print_text(request, run, extras, longest);
-  if (report) report->write(plan_page(app, request, run));
+  if (report) report->write(plan_page(app, request, run, extras.applied));
+  if (!extras.trace.empty() && run.fits()) write_trace(extras.trace, request, run);
   return run.fits() ? kFits : kDoesNotFit;
 }
 

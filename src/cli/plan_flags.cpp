@@ -42,13 +42,6 @@ void add_outputs(Flags& flags, PlanExtras& extras) {
              extras.explain);
 }
 
-// A run's outputs: whoever gives one of them waits for a file that no plan writes.
-void refuse_outputs(Flags& flags) {
-  for (const char* flag : {"--log-json", "--checksum", "--save", "--save-every", "--keep",
-                           "--resume", "--dry-run", "--trace-steps"})
-    flags.of_another(flag, "is a flag of 'ebbtide train'; a plan runs no step, leave it out");
-}
-
 }  // namespace
 
 void add_plan_flags(CLI::App& app, train::TrainOptions& options, PlanExtras& extras) {
@@ -64,7 +57,7 @@ void add_plan_flags(CLI::App& app, train::TrainOptions& options, PlanExtras& ext
                  .nvme_default = "the node's drives less a twentieth; as train on this machine"});
   add_profile_flag(flags, extras.profile);
   add_flags_not_built(app);
-  refuse_outputs(flags);
+  refuse_outputs(app, "is a flag of 'ebbtide train'; a plan runs no step, leave it out");
   app.footer(
       "Data, seed, threads, the optimizer's numbers and the I/O flags change no plan: they are "
       "taken so that a command line of 'ebbtide train' works as it is, and files are not looked "

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "src/train/options.hpp"
+#include "src/tune/saved_settings.hpp"
 
 namespace ebbtide::cli {
 
@@ -18,6 +19,7 @@ enum class Length : std::uint8_t { kAsGiven, kLongest };
 struct PlanExtras {
   std::string hardware;           // a known machine or a hardware file; empty: the machine at hand
   std::filesystem::path profile;  // settings saved by tune; empty: none
+  tune::SavedSettings applied;    // what the profile has set, once the command applied it
   std::int64_t ranks = 1;
   Output output = Output::kText;
   Compared compared = Compared::kNothing;

@@ -15,12 +15,12 @@ namespace {
 constexpr std::int64_t kMostTasks = std::int64_t{1} << 24;
 
 void add_prediction(const CLI::App& app, const plan::Request& request, const plan::PlannedRun& run,
-                    report::RunPage& page) {
+                    const tune::SavedSettings& profile, report::RunPage& page) {
   const plan::Prediction prediction = plan::predict(run, request.options);
   Resolved resolved =
       resolved_settings(request.options, run.plans->recipe(), run.target.budgets, run.target.rates);
   resolved["--hardware"] = run.target.name;
-  page.settings = page_settings(app, resolved);
+  page.settings = page_settings(app, resolved, profile);
   page.tokens = prediction.tokens;
   page.model_flops = prediction.model_flops;
   page.limit_flops_per_s = prediction.peak_flops_per_s;
@@ -47,7 +47,7 @@ report::StepRecord page_record(const plan::PlannedRun& run) {
 }
 
 report::RunPage plan_page(const CLI::App& app, const plan::Request& request,
-                          const plan::PlannedRun& run) {
+                          const plan::PlannedRun& run, const tune::SavedSettings& profile) {
   report::RunPage page{.version = kVersion,
                        .command = "ebbtide plan",
                        .title = page_title(request.options.model, run.shape),
@@ -60,11 +60,11 @@ report::RunPage plan_page(const CLI::App& app, const plan::Request& request,
   for (const Tier tier : {Tier::kDevice, Tier::kHost, Tier::kNvme})
     page.peaks[index(tier)].budget_bytes = run.target.budgets.of(tier);
   if (run.fits()) {
-    add_prediction(app, request, run, page);
+    add_prediction(app, request, run, profile, page);
     return page;
   }
   page.ending = "Does not fit: " + run.why_not;
-  page.settings = page_settings(app, {});
+  page.settings = page_settings(app, {}, profile);
   return page;
 }
 

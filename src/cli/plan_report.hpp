@@ -6,12 +6,13 @@
 #include "src/plan/planned_run.hpp"
 #include "src/report/page.hpp"
 #include "src/report/step_record.hpp"
+#include "src/tune/saved_settings.hpp"
 
 namespace ebbtide::cli {
 
-// `app` has been parsed.
+// `app` has been parsed, `profile` applied to it.
 report::RunPage plan_page(const CLI::App& app, const plan::Request& request,
-                          const plan::PlannedRun& run);
+                          const plan::PlannedRun& run, const tune::SavedSettings& profile);
 
 // The step of a page; of the run its programs are read only. Throws Error(kBadUsage) where it has
 // more tasks than are put together in memory.

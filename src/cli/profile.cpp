@@ -48,6 +48,21 @@ class Watched final : public train::TrainObserver {
   const std::int64_t steps_;
 };
 
+// What was measured is not lost with an interrupted search.
+void advise(profile::Profile& profile, const train::TrainOptions& options, train::Stop& stop,
+            StatusLine& line) {
+  try {
+    profile::advise(profile, options, [&](const std::string& flags) {
+      stop.throw_if_requested();
+      line.show(flags.empty() ? "simulating the run" : fmt::format("simulating {}", flags));
+    });
+  } catch (const Error& error) {
+    if (error.code() != make_error_code(Errc::kCancelled)) throw;
+    line.clear();
+    print_message("note: ", "interrupted before all changes of flags were tried: no advice");
+  }
+}
+
 profile::Profile run(const train::TrainOptions& options, const ProfileExtras& extras) {
   train::Stop stop;
   const SignalWatcher watcher([&stop](const std::string& signal) { stop.request(signal); });
@@ -59,11 +74,7 @@ profile::Profile run(const train::TrainOptions& options, const ProfileExtras& ex
   train::train(options, watched, stop);
   profile::Profile profile = summary.profile();
   profile.usable_threads = kernels::usable_cpus();
-  if (extras.advice == Advice::kNone) return profile;
-  profile::advise(profile, options, [&](const std::string& flags) {
-    stop.throw_if_requested();
-    line.show(fmt::format("simulating {}", flags));
-  });
+  if (extras.advice == Advice::kSearched) advise(profile, options, stop, line);
   return profile;
 }
 

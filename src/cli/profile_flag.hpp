@@ -7,18 +7,20 @@
 
 #include "src/cli/flags.hpp"
 #include "src/train/options.hpp"
-#include "src/tune/profile.hpp"
+#include "src/tune/saved_settings.hpp"
 
 namespace ebbtide::cli {
 
 void add_profile_flag(Flags& flags, std::filesystem::path& target);
 
-// Sets each flag of the profile that was given neither among the arguments nor in a config file.
-// Requires that both were parsed. Throws Error(kBadUsage).
-tune::Profile apply_profile(CLI::App& app, const std::filesystem::path& path);
+// Sets each flag of the profile that was given neither among the arguments nor in a config file,
+// and returns it without the others. `options` are what the app's flags are bound to. Warns where
+// the profile was made for another run, and says where its chunks change bits. Requires that
+// arguments and config file were parsed. Throws Error(kBadUsage).
+tune::SavedSettings apply_profile(CLI::App& app, const std::filesystem::path& path,
+                                  const train::TrainOptions& options);
 
-// Warns where the profile was made for another run, and says where its chunks change bits.
-void tell_of_profile(const tune::Profile& profile, const std::filesystem::path& path,
-                     const train::TrainOptions& options);
+// `flag` without dashes.
+bool sets(const tune::SavedSettings& profile, std::string_view flag);
 
 }  // namespace ebbtide::cli

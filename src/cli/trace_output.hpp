@@ -14,8 +14,6 @@ namespace ebbtide::cli {
 // No further step is traced once so many tasks are: at some 400 bytes a task the file is larger
 // then than readers like.
 inline constexpr std::uint64_t kMostTracedTasks = 1'000'000;
-// Of micro-steps that are simulated alike.
-inline constexpr std::int64_t kMostTracedAlike = 2;
 
 class TraceOutput {
  public:

@@ -12,6 +12,7 @@
 #include "src/cli/command.hpp"
 #include "src/cli/config_file.hpp"
 #include "src/cli/message.hpp"
+#include "src/cli/output_file.hpp"
 #include "src/cli/parse.hpp"
 #include "src/cli/signals.hpp"
 #include "src/cli/trace_output.hpp"
@@ -71,14 +72,15 @@ class Printer final : public train::TrainObserver {
  public:
   // `report`: none where null.
   Printer(const train::TrainOptions& options, const TrainExtras& extras, TrainReport* report)
-      : steps_(options.run.steps), most_traced_(extras.trace_steps), report_(report) {
-    const auto start =
-        options.checkpoint.resume.empty() ? report::LogStart::kNew : report::LogStart::kAppend;
-    if (!extras.log_json.empty()) open_log(extras.log_json, start);
-    if (!extras.trace.empty()) trace_.emplace(extras.trace, "ebbtide train, rank 0 of 1");
-  }
+      : steps_(options.run.steps),
+        is_resumed_(!options.checkpoint.resume.empty()),
+        extras_(extras),
+        report_(report) {}
 
+  // Files are begun anew only here: a run that is refused leaves those of the run before.
   void planned(const train::RunFacts& facts, const report::MemoryBill& bill) override {
+    if (!extras_.log_json.empty()) open_log();
+    if (!extras_.trace.empty()) trace_.emplace(extras_.trace, "ebbtide train, rank 0 of 1");
     report::MemoryBill all = bill;
     if (report_ != nullptr) all.add_constant("report, at most", report_->memory_bytes());
     hardware_ = facts.hardware;
@@ -133,12 +135,13 @@ class Printer final : public train::TrainObserver {
  private:
   // The first step also warms everything up; a run of one step has no other.
   bool is_traced(std::int64_t step, std::int64_t steps_before) const {
-    return trace_ && trace_->has_room() && trace_->steps() < most_traced_ &&
+    return trace_ && trace_->has_room() && trace_->steps() < extras_.trace_steps &&
            (steps_before > 0 || step == steps_);
   }
-  void open_log(const std::filesystem::path& path, report::LogStart start) {
+  void open_log() {
     try {
-      log_.emplace(path, start);
+      log_.emplace(extras_.log_json,
+                   is_resumed_ ? report::LogStart::kAppend : report::LogStart::kNew);
     } catch (const Error& error) {
       throw Error(Errc::kBadUsage,
                   fmt::format("--log-json: {}; name a file that this user may make and write",
@@ -146,8 +149,9 @@ class Printer final : public train::TrainObserver {
     }
   }
 
-  std::int64_t steps_;
-  std::int64_t most_traced_;
+  const std::int64_t steps_;
+  const bool is_resumed_;
+  const TrainExtras& extras_;
   std::int64_t steps_run_ = 0;
   std::optional<TraceOutput> trace_;
   HardwareModel hardware_;
@@ -169,7 +173,7 @@ void run(const CLI::App& app, const train::TrainOptions& options, const TrainExt
   train::Stop stop;
   const SignalWatcher watcher([&stop](const std::string& signal) { stop.request(signal); });
   std::optional<TrainReport> report;
-  if (!extras.report.empty()) report.emplace(extras.report, app, options);
+  if (!extras.report.empty()) report.emplace(app, options, extras);
   Printer printer(options, extras, report ? &*report : nullptr);
   try {
     train::train(options, printer, stop);
@@ -194,6 +198,9 @@ int train_command(Arguments arguments) {
   if (!extras.trace.empty() && options.mode == train::RunMode::kDryRun)
     throw Error(Errc::kBadUsage,
                 "--trace: a dry run has no step; 'ebbtide plan --trace' traces a simulated one");
+  for (const auto& [flag, path] :
+       {std::pair("--trace", &extras.trace), {"--log-json", &extras.log_json}})
+    if (!path->empty()) check_output_file(flag, *path, Overwrite::kReplace);
 
   try {
     run(app, options, extras);

@@ -244,12 +244,26 @@ void add_local_run_flags_not_built(CLI::App& app) {
   flags.not_built({"--ranks", "N", "ranks to plan for", ""}, "this version trains on one rank");
 }
 
-void settle_local_run(CLI::App& app, TrainOptions& options, const LocalRunExtras& extras) {
-  if (!extras.profile.empty())
-    tell_of_profile(apply_profile(app, extras.profile), extras.profile, options);
+void settle_local_run(CLI::App& app, TrainOptions& options, LocalRunExtras& extras) {
+  if (!extras.profile.empty()) extras.applied = apply_profile(app, extras.profile, options);
   check_together(options);
   if (!extras.hardware.empty())
     options.hardware = hardware_named(extras.hardware, options.run.dtype);
+}
+
+void refuse_outputs(CLI::App& app, const std::string& why) {
+  Flags flags(app);
+  for (const char* flag : {"--log-json", "--trace", "--trace-steps", "--report", "--checksum",
+                           "--save", "--save-every", "--keep", "--resume", "--dry-run"})
+    if (app.get_option_no_throw(flag) == nullptr) flags.of_another(flag, why);
+}
+
+void refuse_steps(CLI::App& app, const std::string& why) {
+  Flags flags(app);
+  for (const char* flag : {"--steps", "--eval-every", "--eval-data"}) {
+    app.remove_option(app.get_option(flag));
+    flags.of_another(flag, why);
+  }
 }
 
 void add_train_flags(CLI::App& app, TrainOptions& options, TrainExtras& extras) {

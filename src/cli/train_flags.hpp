@@ -8,6 +8,7 @@
 #include <string>
 
 #include "src/train/options.hpp"
+#include "src/tune/saved_settings.hpp"
 
 namespace ebbtide::cli {
 
@@ -15,6 +16,7 @@ namespace ebbtide::cli {
 struct LocalRunExtras {
   std::string hardware;           // a known machine or a hardware file; empty: none
   std::filesystem::path profile;  // empty: none
+  tune::SavedSettings applied;    // what the profile has set, once it is settled
 };
 
 struct TrainExtras : LocalRunExtras {
@@ -46,7 +48,13 @@ void add_local_run_flags(CLI::App& app, train::TrainOptions& options, LocalRunEx
 void add_local_run_flags_not_built(CLI::App& app);
 // After parsing: applies the profile, checks what the flags mean together, loads the hardware.
 // Throws Error(kBadUsage).
-void settle_local_run(CLI::App& app, train::TrainOptions& options, const LocalRunExtras& extras);
+void settle_local_run(CLI::App& app, train::TrainOptions& options, LocalRunExtras& extras);
+
+// For subcommands whose runs keep nothing: refuses the flags of outputs, but those that the
+// subcommand has of its own, with `why` they say nothing there.
+void refuse_outputs(CLI::App& app, const std::string& why);
+// For those that choose themselves how many steps run.
+void refuse_steps(CLI::App& app, const std::string& why);
 
 void add_train_flags(CLI::App& app, train::TrainOptions& options, TrainExtras& extras);
 

@@ -12,9 +12,9 @@
 #include "src/train/run_facts.hpp"
 
 namespace ebbtide::cli {
-TrainReport::TrainReport(const std::filesystem::path& path, const CLI::App& app,
-                         const train::TrainOptions& options)
-    : app_(app), options_(options), file_(path) {
+TrainReport::TrainReport(const CLI::App& app, const train::TrainOptions& options,
+                         const TrainExtras& extras)
+    : app_(app), options_(options), profile_(extras.applied), file_(extras.report) {
   page_.version = kVersion;
   page_.command = "ebbtide train";
 }
@@ -26,7 +26,7 @@ void TrainReport::planned(const train::RunFacts& facts, train::StepPlans& plans)
   page_.machine = fmt::format("planned with the speeds of a {}", page_.hardware.name);
   Resolved resolved = resolved_settings(options_, recipe, facts.budgets, page_.hardware);
   resolved["--threads"] = fmt::format("{}", facts.threads);
-  page_.settings = page_settings(app_, resolved);
+  page_.settings = page_settings(app_, resolved, profile_);
   const std::int64_t sequences = options_.run.micro_steps();
   page_.tokens = sequences * facts.shape.seq_len;
   page_.model_flops =

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "src/cli/report_file.hpp"
+#include "src/cli/train_flags.hpp"
 #include "src/report/bill.hpp"
 #include "src/report/page.hpp"
 #include "src/report/step_record.hpp"
@@ -20,8 +21,7 @@ namespace ebbtide::cli {
 class TrainReport {
  public:
   // Throws Error(kBadUsage) where no page can be written. `app` has been parsed.
-  TrainReport(const std::filesystem::path& path, const CLI::App& app,
-              const train::TrainOptions& options);
+  TrainReport(const CLI::App& app, const train::TrainOptions& options, const TrainExtras& extras);
 
   // Before the first step. `app`'s flags and the facts say what the settings came to.
   void planned(const train::RunFacts& facts, train::StepPlans& plans);
@@ -42,6 +42,7 @@ class TrainReport {
  private:
   const CLI::App& app_;
   const train::TrainOptions& options_;
+  const tune::SavedSettings& profile_;
   ReportFile file_;
   report::RunPage page_;
   std::uint64_t memory_bytes_ = 0;

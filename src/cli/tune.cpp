@@ -18,7 +18,7 @@
 #include "src/report/units.hpp"
 #include "src/tune/outcome_text.hpp"
 #include "src/tune/predictor.hpp"
-#include "src/tune/profile.hpp"
+#include "src/tune/saved_settings.hpp"
 #include "src/tune/tune.hpp"
 
 namespace ebbtide::cli {
@@ -84,10 +84,10 @@ std::string lasting_name(const std::string& hardware) {
   return is_file ? std::filesystem::absolute(hardware, ignored).string() : hardware;
 }
 
-tune::Profile profile_of(const tune::Outcome& outcome, const train::TrainOptions& options,
-                         const std::string& hardware) {
-  tune::Profile profile{.flags = tune::flags_of(outcome.best().setting),
-                        .made_for = tune::made_for(options)};
+tune::SavedSettings profile_of(const tune::Outcome& outcome, const train::TrainOptions& options,
+                               const std::string& hardware) {
+  tune::SavedSettings profile{.flags = tune::flags_of(outcome.best().setting),
+                              .made_for = tune::made_for(options)};
   if (!hardware.empty()) profile.flags.push_back({"hardware", lasting_name(hardware)});
   return profile;
 }
@@ -108,15 +108,16 @@ int tune_command(Arguments arguments) {
 
   const tune::Outcome outcome =
       run({.start = options, .fixed = std::move(fixed), .time_limit_s = extras.time_limit_s});
+  // Printed first: what took minutes to find is not lost with a disk that is full.
+  const std::string file = extras.save_profile.string();
+  const bool is_json = extras.output == TuneOutput::kJson;
+  report::print_text(stdout, is_json ? tune::json(outcome, file) + "\n" : tune::text(outcome));
   tune::write_profile(
       extras.save_profile,
       tune::profile_text(profile_of(outcome, options, extras.hardware), tune::notes(outcome)));
-  const std::string file = extras.save_profile.string();
-  if (extras.output == TuneOutput::kJson)
-    report::print_text(stdout, tune::json(outcome, file) + "\n");
-  else
-    report::print_text(stdout, fmt::format("{}saved {}; use it with ebbtide train --profile {}\n",
-                                           tune::text(outcome), file, file));
+  if (!is_json)
+    report::print_text(
+        stdout, fmt::format("saved {}; use it with ebbtide train --profile {}\n", file, file));
   return 0;
 }
 

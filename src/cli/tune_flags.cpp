@@ -30,13 +30,6 @@ void add_outputs(Flags& flags, TuneExtras& extras) {
                TuneOutput::kJson);
 }
 
-// A run's outputs: tuning runs what nobody keeps.
-void refuse_outputs(Flags& flags) {
-  for (const char* flag : {"--log-json", "--trace", "--report", "--checksum", "--save",
-                           "--save-every", "--keep", "--resume", "--dry-run"})
-    flags.of_another(flag, "is of no use to 'ebbtide tune', whose runs keep nothing; leave it out");
-}
-
 }  // namespace
 
 void add_tune_flags(CLI::App& app, train::TrainOptions& options, TuneExtras& extras) {
@@ -45,7 +38,10 @@ void add_tune_flags(CLI::App& app, train::TrainOptions& options, TuneExtras& ext
   add_outputs(flags, extras);
   add_local_run_flags(app, options, extras);
   add_local_run_flags_not_built(app);
-  refuse_outputs(flags);
+  refuse_outputs(app, "is of no use to 'ebbtide tune', whose runs keep nothing; leave it out");
+  refuse_steps(app,
+               "is of no use to 'ebbtide tune', which runs what --time-limit allows; leave it "
+               "out");
   app.footer(
       "The start is what train would do with the same flags. A flag that is given stays as it is, "
       "unless --free names it; what a --profile says is only a start. Exit status: 0 done, also "

@@ -30,6 +30,12 @@ Finding finding(Verdict verdict, std::string found, std::string remedy = {}) {
   return {"gpu", "GPU", verdict, std::move(found), kMeaning, std::move(remedy)};
 }
 
+// What cannot be looked at is not there for a run either.
+bool is_there(const fs::path& path) {
+  std::error_code ignored;
+  return fs::exists(path, ignored);
+}
+
 std::string devices_text(const CudaProbe& probe) {
   std::string text;
   for (const CudaDevice& device : probe.devices)
@@ -40,8 +46,7 @@ std::string devices_text(const CudaProbe& probe) {
 
 // The driver's kernel module is there.
 Finding with_driver(const System& system, const std::string& driver) {
-  const fs::path root = system.root();
-  if (!fs::exists(root / "dev/nvidiactl"))
+  if (!is_there(system.root() / "dev/nvidiactl"))
     return finding(Verdict::kCouldBeBetter, fmt::format("driver {}, but no /dev/nvidiactl", driver),
                    fmt::format("sudo modprobe nvidia && nvidia-smi; {}", kInContainer));
   const CudaProbe probe = system.cuda();
@@ -65,7 +70,7 @@ Finding with_driver(const System& system, const std::string& driver) {
 
 Findings check_gpu(const System& system) {
   const fs::path root = system.root();
-  if (fs::exists(root / "proc/driver/nvidia/version"))
+  if (is_there(root / "proc/driver/nvidia/version"))
     return {with_driver(system, driver_version(root))};
   std::string cards;
   for (const PciDevice& device : pci_devices(root))

@@ -67,6 +67,8 @@ class System {
   // Stands before /proc, /sys and /dev.
   virtual std::filesystem::path root() const = 0;
   virtual std::uint64_t limit(Resource resource) const = 0;
+  // The real user whom this process runs as.
+  virtual std::uint32_t user() const = 0;
   // Of setting up an io_uring as training does: 0 or an errno.
   virtual int ring_error() const = 0;
   virtual CudaProbe cuda() const = 0;

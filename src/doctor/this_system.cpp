@@ -2,6 +2,7 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
 
 #include "ebbtide/error.hpp"
 #include "ebbtide/types.hpp"
@@ -42,6 +43,7 @@ class ThisSystem final : public System {
     if (::getrlimit(resource_number(resource), &limit) != 0) return kUnlimited;
     return limit.rlim_cur == RLIM_INFINITY ? kUnlimited : limit.rlim_cur;
   }
+  std::uint32_t user() const override { return ::getuid(); }
 
   int ring_error() const override {
     try {

@@ -35,10 +35,14 @@ class Search {
       : profile_(profile),
         on_change_(on_change),
         limits_(train::machine_limits(options.memory)),
-        config_(train::load_any_config(options)),
-        base_s_(*searched_s({.options = options})) {}
+        config_(train::load_any_config(options)) {}
 
-  std::vector<Advice> run(const std::vector<Change>& changes) {
+  // Nothing where the run itself is found not to fit: then nothing can be compared.
+  std::optional<std::vector<Advice>> run(const train::TrainOptions& options,
+                                         const std::vector<Change>& changes) {
+    const std::optional<double> base_s = searched_s({.options = options});
+    if (!base_s) return std::nullopt;
+    base_s_ = *base_s;
     std::map<std::string, Found> best;  // by flag
     for (const Change& change : changes) {
       const std::optional<double> step_s = pinned_s(change);
@@ -80,7 +84,7 @@ class Search {
   std::optional<double> searched_s(const Change& change) {
     return seconds_of(change, [&](const train::PlanSettings& settings) {
       return train::choose_plans(run_model(change.options), change.options, 0, settings.budgets,
-                                 settings.hardware);
+                                 settings.hardware, [&](const train::Tried&) { tell_of(change); });
     });
   }
 
@@ -103,16 +107,20 @@ class Search {
     });
   }
 
+  void tell_of(const Change& change) const {
+    if (on_change_) on_change_(change.flags);
+  }
+
   // Nothing where it does not fit.
   template <typename MakePlans>
   std::optional<double> seconds_of(const Change& change, const MakePlans& make_plans) {
-    if (on_change_) on_change_(change.flags);
+    tell_of(change);
     HardwareModel machine = profile_.as_measured;
     if (change.machine) change.machine(machine);
     try {
-      const Budgets budgets = train::resolve_budgets(change.options.memory, limits_);
-      train::StepPlans plans = make_plans(train::PlanSettings{
-          budgets, profile_.rates, train::plan_options(change.options, profile_.rates)});
+      train::StepPlans plans =
+          make_plans(train::PlanSettings{budgets_of(change.options.memory), profile_.rates,
+                                         train::plan_options(change.options, profile_.rates)});
       const train::RunShape& run = change.options.run;
       double seconds = 0;
       plans.for_each_of_step(
@@ -128,12 +136,25 @@ class Search {
     }
   }
 
+  // A budget that is not given is what it came to in the run, whatever is free by now.
+  Budgets budgets_of(train::MemoryOptions memory) const {
+    const Budgets& had = profile_.facts.budgets;
+    const Budgets wanted{.device_bytes = memory.device_bytes.value_or(had.device_bytes),
+                         .host_bytes = memory.host_bytes.value_or(had.host_bytes),
+                         .nvme_bytes = memory.nvme_bytes.value_or(had.nvme_bytes)};
+    if (wanted == had) return had;
+    memory.device_bytes = wanted.device_bytes;
+    memory.host_bytes = wanted.host_bytes;
+    memory.nvme_bytes = wanted.nvme_bytes;
+    return train::resolve_budgets(memory, limits_);
+  }
+
   const Profile& profile_;
   const OnChange& on_change_;
   const train::MachineLimits limits_;
   const model::ModelConfig config_;
   std::size_t planned_tasks_ = 0;
-  const double base_s_;
+  double base_s_ = 0;
 };
 
 // Those that take a part of the step that is worth a change, the largest first.
@@ -159,7 +180,10 @@ void advise(Profile& profile, const train::TrainOptions& options, const OnChange
       if (!known) changes.push_back(std::move(change));
     }
   }
-  if (!changes.empty()) profile.advice = Search(profile, options, on_change).run(changes);
+  if (changes.empty())
+    profile.advice.emplace();
+  else
+    profile.advice = Search(profile, options, on_change).run(options, changes);
 }
 
 }  // namespace ebbtide::profile

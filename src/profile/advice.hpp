@@ -8,7 +8,7 @@
 
 namespace ebbtide::profile {
 
-// Told before each plan that is made, with the flags that it is for; may throw to end the search.
+// Told of each plan that is made, with the flags that it is for; may throw to end the search.
 using OnChange = std::function<void(const std::string& flags)>;
 
 // Adds the advice to the profile. Blocks for about as long as planning some twenty times. The same

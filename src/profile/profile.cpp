@@ -72,7 +72,7 @@ Profile StepSummary::profile() const {
                   .predicted = *predicted_,
                   .rates = rates_,
                   .as_measured = {},
-                  .advice = {}};
+                  .advice = std::nullopt};
   profile.measured.add(measured_, 1 / static_cast<double>(steps_));
   profile.as_measured = as_measured(rates_, profile.predicted, profile.measured);
   return profile;

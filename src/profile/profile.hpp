@@ -30,7 +30,8 @@ struct Profile {
   HardwareModel rates;         // that plans were timed by
   HardwareModel as_measured;   // the same, as fast as it was found to be
   std::int64_t usable_threads = 1;
-  std::vector<Advice> advice;  // best first
+  // Best first; not there where changes were not looked for, or not to the end.
+  std::optional<std::vector<Advice>> advice;
 };
 
 // Sums up the steps of a run of which records are wanted: those after the first `skipped` ones.
@@ -40,12 +41,10 @@ class StepSummary final : public train::TrainObserver {
       : skipped_(skipped), rates_(std::move(rates)) {}
 
   void planned(const train::RunFacts& facts, const report::MemoryBill& bill) override;
-  void warned(const std::string& warning) override { warnings_.push_back(warning); }
   void stepped(const report::StepReport& step) override { tokens_ = step.tokens; }
   bool wants_record(std::int64_t step) const override { return step > skipped_; }
   void recorded(const report::StepRecord& record) override;
 
-  const std::vector<std::string>& warnings() const { return warnings_; }
   // Without advice. Requires that a step was recorded.
   Profile profile() const;
 
@@ -53,7 +52,6 @@ class StepSummary final : public train::TrainObserver {
   const std::int64_t skipped_;
   const HardwareModel rates_;
   train::RunFacts facts_;
-  std::vector<std::string> warnings_;
   std::int64_t tokens_ = 0;
   std::int64_t steps_ = 0;
   report::Exposure measured_;  // summed

@@ -57,7 +57,7 @@ Json to_json(const Profile& profile) {
   object.update(step(profile.measured));
   object["predicted"] = step(profile.predicted);
   object["advice"] = Json::array();
-  for (const Advice& advice : profile.advice)
+  for (const Advice& advice : profile.advice.value_or(std::vector<Advice>()))
     object["advice"].push_back({{"flags", advice.flags},
                                 {"why", advice.why},
                                 {"cause", std::string(name(advice.cause))},

@@ -133,7 +133,9 @@ std::string hidden_text(const std::vector<Part>& parts, double step_s) {
 
 // The shortest way to say what to do.
 std::string remedy_text(const Profile& profile) {
-  if (profile.advice.empty()) {
+  if (!profile.advice) return "";
+  const std::vector<Advice>& advice = *profile.advice;
+  if (advice.empty()) {
     const double data_s = profile.measured.causes[index(Cause::kData)];
     if (profile.measured.main_cause() == Cause::kData)
       return fmt::format(
@@ -141,16 +143,12 @@ std::string remedy_text(const Profile& profile) {
           seconds_text(profile.measured.step_s - data_s));
     return "no change of a flag that was tried makes the simulated step shorter\n";
   }
-  const auto way = [](const Advice& advice) {
-    return fmt::format("{} ({}) for {} a step", advice.why, advice.flags,
-                       seconds_text(advice.step_s));
+  const auto way = [](const Advice& one) {
+    return fmt::format("{} ({}) for {} a step", one.why, one.flags, seconds_text(one.step_s));
   };
-  const auto saved_s = [&](std::size_t i) {
-    return profile.measured.step_s - profile.advice[i].step_s;
-  };
-  std::string text = way(profile.advice.front());
-  if (profile.advice.size() > 1 && saved_s(1) > saved_s(0) / 2)
-    text += ",\nor " + way(profile.advice[1]);
+  const auto saved_s = [&](std::size_t i) { return profile.measured.step_s - advice[i].step_s; };
+  std::string text = way(advice.front());
+  if (advice.size() > 1 && saved_s(1) > saved_s(0) / 2) text += ",\nor " + way(advice[1]);
   return text + "\n";
 }
 
@@ -217,11 +215,10 @@ std::string layers_text(const Profile& profile) {
 }
 
 std::string advice_text(const Profile& profile) {
-  if (profile.advice.empty()) return "";
-  std::string out = fmt::format("  {:<34}{:>10}  {}\n", "change", "a step", "what it does");
-  for (const Advice& advice : profile.advice)
-    out +=
-        fmt::format("  {:<34}{:>10}  {}\n", advice.flags, seconds_text(advice.step_s), advice.why);
+  if (!profile.advice || profile.advice->empty()) return "";
+  std::string out = fmt::format("\n  {:<34}{:>10}  {}\n", "change", "a step", "what it does");
+  for (const Advice& one : *profile.advice)
+    out += fmt::format("  {:<34}{:>10}  {}\n", one.flags, seconds_text(one.step_s), one.why);
   return out;
 }
 
@@ -243,12 +240,11 @@ std::string verdict_text(const Profile& profile) {
 
 std::string tables_text(const Profile& profile) {
   return fmt::format(
-      "\nmean of {} step{}, predicted {}, measured {}, {} tokens/s\n{}\n{}\n{}{}{}", profile.steps,
+      "\nmean of {} step{}, predicted {}, measured {}, {} tokens/s\n{}\n{}\n{}{}", profile.steps,
       profile.steps == 1 ? "" : "s", seconds_text(profile.predicted.step_s),
       seconds_text(profile.measured.step_s),
       report::tokens_text(static_cast<double>(profile.tokens) / profile.measured.step_s),
-      lanes_text(profile), causes_text(profile), layers_text(profile),
-      profile.advice.empty() ? "" : "\n", advice_text(profile));
+      lanes_text(profile), causes_text(profile), layers_text(profile), advice_text(profile));
 }
 
 }  // namespace ebbtide::profile

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 #include <optional>
+#include <span>
 
 #include "src/report/arrivals.hpp"
 #include "src/report/free_room.hpp"
@@ -123,7 +124,8 @@ class Walk {
       const double to_s = std::min(end_s, held.end_s);
       const double piece_s = to_s - from_s;
       tell_dispatch(to_s, end_s);
-      if (stretches_ != nullptr) stretches_->push_back({from_s, to_s, task, {}});
+      if (stretches_ != nullptr)
+        stretches_->push_back({.start_s = from_s, .end_s = to_s, .waited_for = task});
       piece_ = task;
       exposure_.lanes[ebbtide::index(task.lane)].exposed_s += piece_s;
       if (hardware_ != nullptr) charge_piece(piece_s, *hold);
@@ -138,7 +140,8 @@ class Walk {
 
   void tell_dispatch(double begin_s, double end_s) {
     if (stretches_ == nullptr || begin_s >= end_s) return;
-    StillStretch& stretch = stretches_->emplace_back(StillStretch{begin_s, end_s, {}, {}});
+    StillStretch& stretch =
+        stretches_->emplace_back(StillStretch{.start_s = begin_s, .end_s = end_s});
     stretch.causes[index(Cause::kDispatch)] = end_s - begin_s;
   }
 
@@ -287,14 +290,6 @@ Exposure exposure_of(const Program& program, const Plan& plan, const Timeline& t
   return Walk(program, plan, timeline, &hardware).run();
 }
 
-std::vector<StillStretch> still_stretches(const Program& program, const Plan& plan,
-                                          const Timeline& timeline, const HardwareModel& hardware) {
-  std::vector<StillStretch> stretches;
-  Walk(program, plan, timeline, &hardware).run(&stretches);
-  std::ranges::sort(stretches, {}, &StillStretch::start_s);
-  return stretches;
-}
-
 PerLane<double> exposed_seconds(const Program& program, const Plan& plan,
                                 const Timeline& timeline) {
   const Exposure exposure = Walk(program, plan, timeline, nullptr).run();
@@ -315,6 +310,36 @@ Exposure exposure_of(const StepRecord& step, const HardwareModel& hardware) {
   sum.causes[index(Cause::kDispatch)] += between_s - data_s;
   sum.layers[kNoLayer].still_s += between_s;
   return sum;
+}
+
+std::vector<StillStretch> still_stretches(const StepRecord& step, const HardwareModel& hardware) {
+  std::vector<StillStretch> all;
+  double until_s = 0;
+  double data_s = step.data_seconds;
+  // Sequences are read before all else that is done there.
+  const auto add_between = [&](double from_s, double to_s) {
+    if (to_s <= from_s) return;
+    StillStretch& stretch = all.emplace_back(StillStretch{.start_s = from_s, .end_s = to_s});
+    const double read_s = std::clamp(data_s, 0.0, to_s - from_s);
+    stretch.causes[index(Cause::kData)] = read_s;
+    stretch.causes[index(Cause::kDispatch)] = to_s - from_s - read_s;
+    data_s -= read_s;
+  };
+  for (std::uint32_t i = 0; i < step.runs.size(); ++i) {
+    const ProgramRun& run = step.runs[i];
+    add_between(until_s, run.start_s);
+    const std::size_t first = all.size();
+    Walk(*run.program, *run.plan, run.timeline, &hardware).run(&all);
+    for (StillStretch& stretch : std::span(all).subspan(first)) {
+      stretch.run = i;
+      stretch.start_s += run.start_s;
+      stretch.end_s += run.start_s;
+    }
+    until_s = run.start_s + run.timeline.step_seconds;
+  }
+  add_between(until_s, step.step_seconds);
+  std::ranges::sort(all, {}, &StillStretch::start_s);
+  return all;
 }
 
 }  // namespace ebbtide::report

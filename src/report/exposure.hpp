@@ -84,20 +84,21 @@ Exposure exposure_of(const Program& program, const Plan& plan, const Timeline& t
 // The lanes' part of it alone, for a small part of the time.
 PerLane<double> exposed_seconds(const Program& program, const Plan& plan, const Timeline& timeline);
 
-// A stretch in which compute stood still for one task, or for none any more (kDispatch).
+// Of a step; between runs nothing computes.
+Exposure exposure_of(const StepRecord& step, const HardwareModel& hardware);
+
+// A stretch in which compute stood still for one task, or for none: between runs, or where nothing
+// was waited for any more.
 struct StillStretch {
-  double start_s = 0;  // from the start of the run
+  double start_s = 0;  // from the start of the step
   double end_s = 0;
-  std::optional<TaskAt> waited_for;
-  PerCause<double> causes{};  // seconds; they add up to the stretch
+  std::uint32_t run = 0;             // of the step, where a task was waited for
+  std::optional<TaskAt> waited_for;  // a task of that run
+  PerCause<double> causes{};         // seconds; they add up to the stretch
 
   Cause main_cause() const;
 };
-// All of a run, in the order of time: what exposure_of() adds up.
-std::vector<StillStretch> still_stretches(const Program& program, const Plan& plan,
-                                          const Timeline& timeline, const HardwareModel& hardware);
-
-// Of a step; between runs nothing computes.
-Exposure exposure_of(const StepRecord& step, const HardwareModel& hardware);
+// All of a step, in the order of time: what exposure_of() adds up.
+std::vector<StillStretch> still_stretches(const StepRecord& step, const HardwareModel& hardware);
 
 }  // namespace ebbtide::report

@@ -15,7 +15,7 @@
 namespace ebbtide::report {
 
 // How a setting came about.
-enum class SettingSource : std::uint8_t { kGiven, kDefault, kAuto };
+enum class SettingSource : std::uint8_t { kGiven, kProfile, kDefault, kAuto };
 
 struct PageSetting {
   std::string name;   // "--chunk-tokens"

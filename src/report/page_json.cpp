@@ -224,6 +224,8 @@ std::string_view source_name(SettingSource source) {
   switch (source) {
     case SettingSource::kGiven:
       return "given";
+    case SettingSource::kProfile:
+      return "profile";
     case SettingSource::kAuto:
       return "auto";
     case SettingSource::kDefault:

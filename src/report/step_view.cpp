@@ -70,27 +70,9 @@ class View {
   }
 
  private:
-  // Those of its runs, and between them, where sequences are read and the engine gets ready.
   void add_still() {
-    double run_s = 0;
-    for (const ProgramRun& run : record_.runs) run_s += run.timeline.step_seconds;
-    const double between_s = record_.step_seconds - run_s;
-    const Cause between = 2 * record_.data_seconds > between_s ? Cause::kData : Cause::kDispatch;
-    double until_s = 0;
-    for (const ProgramRun& run : record_.runs) {
-      if (run.start_s > until_s) view_.still.push_back({until_s, run.start_s, between});
-      for (const StillStretch& stretch :
-           still_stretches(*run.program, *run.plan, run.timeline, hardware_))
-        view_.still.push_back(
-            {run.start_s + stretch.start_s, run.start_s + stretch.end_s, stretch.main_cause()});
-      until_s = run.start_s + run.timeline.step_seconds;
-    }
-    if (record_.step_seconds > until_s)
-      view_.still.push_back({until_s, record_.step_seconds, between});
-    leave_out_short_stretches();
-  }
-
-  void leave_out_short_stretches() {
+    for (const StillStretch& stretch : still_stretches(record_, hardware_))
+      view_.still.push_back({stretch.start_s, stretch.end_s, stretch.main_cause()});
     std::vector<StillView>& still = view_.still;
     if (still.size() <= kMostStretches) return;
     const auto length = [](const StillView& stretch) { return stretch.end_s - stretch.start_s; };

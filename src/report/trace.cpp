@@ -44,17 +44,20 @@ std::string text(Cause cause) {
 }
 
 std::string wait_name(const StillStretch& stretch) {
-  if (!stretch.waited_for) return text(Cause::kDispatch);
+  if (!stretch.waited_for) return text(stretch.main_cause());
   return fmt::format("compute waits for {}: {}", name(stretch.waited_for->lane),
                      text(stretch.main_cause()));
 }
 
 // Seconds in all and by cause; the lane that was waited for.
 std::string wait_args(const StillStretch& stretch) {
-  std::string args = fmt::format(R"("seconds":{})", stretch.end_s - stretch.start_s);
+  std::string causes;
   for (std::size_t cause = 0; cause < kCauseCount; ++cause)
     if (stretch.causes[cause] > 0)
-      args += fmt::format(R"(,"{}":{})", name(static_cast<Cause>(cause)), stretch.causes[cause]);
+      causes += fmt::format(R"({}"{}":{})", causes.empty() ? "" : ",",
+                            name(static_cast<Cause>(cause)), stretch.causes[cause]);
+  std::string args =
+      fmt::format(R"("seconds":{},"causes":{{{}}})", stretch.end_s - stretch.start_s, causes);
   if (stretch.waited_for) args += fmt::format(R"(,"lane":"{}")", name(stretch.waited_for->lane));
   return args;
 }
@@ -114,11 +117,12 @@ void Trace::add(const StepRecord& record, const HardwareModel& hardware) {
       record.step > 0 ? fmt::format("step {}", record.step) : std::string("simulated step");
   events_.slice({process_, kStepTrack}, {origin, end_},
                 {name, "step", fmt::format(R"("data_seconds":{})", record.data_seconds)});
-  for (const ProgramRun& run : record.runs) add_run(run, origin, hardware);
+  for (const ProgramRun& run : record.runs) add_run(run, origin);
+  add_waits(record, origin, hardware);
   file_.keep();
 }
 
-void Trace::add_run(const ProgramRun& run, TraceTime origin, const HardwareModel& hardware) {
+void Trace::add_run(const ProgramRun& run, TraceTime origin) {
   const TraceSpan span{origin + trace_time(run.start_s),
                        origin + trace_time(run.start_s + run.timeline.step_seconds)};
   events_.slice({process_, kStepTrack}, span, {json_escaped(run.name), "run", ""});
@@ -126,7 +130,6 @@ void Trace::add_run(const ProgramRun& run, TraceTime origin, const HardwareModel
   flow_count_ += written.flows.size();
   task_count_ += written.order.size();
   for (const TaskAt at : written.order) add_task(written, at);
-  add_waits(written, hardware);
   add_held(run, origin);
   for (const Lane lane : kShown)
     if (is_transfer(lane)) add_rates(run, lane, origin);
@@ -159,14 +162,14 @@ Track Trace::track_for(Lane lane, const TraceSpan& span) {
   return track;
 }
 
-void Trace::add_waits(const Run& of, const HardwareModel& hardware) {
-  for (const StillStretch& stretch :
-       still_stretches(*of.run.program, *of.run.plan, of.run.timeline, hardware)) {
+void Trace::add_waits(const StepRecord& record, TraceTime origin, const HardwareModel& hardware) {
+  std::vector<TaskTexts> texts;
+  for (const ProgramRun& run : record.runs) texts.emplace_back(*run.program, *run.plan);
+  for (const StillStretch& stretch : still_stretches(record, hardware)) {
     if (!stretch.waited_for && stretch.end_s - stretch.start_s < kShortestDispatch) continue;
-    const TraceSpan span{of.origin + trace_time(of.run.start_s + stretch.start_s),
-                         of.origin + trace_time(of.run.start_s + stretch.end_s)};
-    const std::string args =
-        wait_args(stretch) + (stretch.waited_for ? of.texts.waited_for(*stretch.waited_for) : "");
+    const TraceSpan span{origin + trace_time(stretch.start_s), origin + trace_time(stretch.end_s)};
+    std::string args = wait_args(stretch);
+    if (stretch.waited_for) args += texts[stretch.run].waited_for(*stretch.waited_for);
     events_.slice({process_, kStillTrack}, span, {wait_name(stretch), "compute waits", args});
   }
 }

@@ -34,9 +34,9 @@ class Trace {
  private:
   struct Run;  // one of a step, with what is written about it
 
-  void add_run(const ProgramRun& run, TraceTime origin, const HardwareModel& hardware);
+  void add_run(const ProgramRun& run, TraceTime origin);
   void add_task(const Run& run, TaskAt at);
-  void add_waits(const Run& run, const HardwareModel& hardware);
+  void add_waits(const StepRecord& record, TraceTime origin, const HardwareModel& hardware);
   void add_held(const ProgramRun& run, TraceTime origin);
   void add_rates(const ProgramRun& run, Lane lane, TraceTime origin);
   // A track of the lane that is free by then; slices of a track never overlap.

@@ -10,8 +10,6 @@ namespace ebbtide::tune {
 namespace {
 
 constexpr double kWorthIt = 1.01;
-constexpr double kWorthItInFew = 1.05;
-constexpr std::size_t kFewPairs = 3;
 constexpr int kRounds = 5;
 // A candidate whose first step takes so many times the start's step is given up.
 constexpr double kHopeless = 3;
@@ -76,11 +74,13 @@ class Confirming {
 
   double left_s() const { return parts_.time_limit_s - parts_.elapsed_s(); }
 
-  // Of a round's runs, one is the start's. False: there is no time for a pair.
+  // Of a round's runs, one is the start's. Fewer candidates, if only so the best of them can have
+  // the pairs that it takes to win. False: there is no time for a pair.
   bool keep_as_many_as_there_is_time_for() {
     const double runs = left_s() / run_s_;
     if (runs < 2) return false;
-    const auto most = static_cast<std::size_t>(std::min(runs, 1e6)) - 1;
+    const double later_runs = 2.0 * std::max(0, kLeastPairs - round_);
+    const auto most = static_cast<std::size_t>(std::clamp(runs - later_runs - 1, 1.0, 1e6));
     if (left_.size() > most) left_.resize(most);
     return true;
   }
@@ -91,6 +91,7 @@ class Confirming {
     double start_s = start_first ? run_start() : 0;
     std::vector<std::pair<std::size_t, double>> alone;
     for (const std::size_t at : left_) {
+      if (left_s() < run_s_) break;
       const std::optional<double> own_s = run_candidate(result_.candidates[at]);
       if (own_s && start_first) add_pair(at, start_s, *own_s);
       if (own_s && !start_first) alone.emplace_back(at, *own_s);
@@ -115,6 +116,7 @@ class Confirming {
     try {
       const RunFigures figures =
           measure(candidate.setting, {.steps = steps_, .give_up_seconds = give_up_s_});
+      run_s_ = std::max(run_s_, figures.run_seconds);
       candidate.predicted_seconds = figures.predicted_seconds;
       candidate.chunk_tokens = figures.chunk_tokens;
       return figures.step_seconds;
@@ -150,10 +152,9 @@ double Measured::gain() const {
 }
 
 bool Measured::is_faster() const {
-  if (!why_not.empty() || gains.empty()) return false;
+  if (!why_not.empty() || std::ssize(gains) < kLeastPairs) return false;
   const auto faster = std::ranges::count_if(gains, [](double gain) { return gain > 1; });
-  const bool in_most = 4 * static_cast<std::size_t>(faster) >= 3 * gains.size();
-  return in_most && gain() >= (gains.size() < kFewPairs ? kWorthItInFew : kWorthIt);
+  return 4 * faster >= 3 * std::ssize(gains) && gain() >= kWorthIt;
 }
 
 Confirmation confirm(const train::TrainOptions& options, const Predicted& start,

@@ -15,6 +15,9 @@
 
 namespace ebbtide::tune {
 
+// Fewer prove nothing on a machine whose speed varies.
+inline constexpr int kLeastPairs = 3;
+
 struct Measured {
   Setting setting;
   double predicted_seconds = 0;  // by the run that was measured; before it, by the search
@@ -24,8 +27,8 @@ struct Measured {
   std::string why_not{};          // a run of it failed so
 
   double gain() const;  // median of its pairs; 0 without one
-  // Whether its pairs say that it is faster than the start, and not by chance: in most of them, by
-  // a hundredth at least, by a twentieth where there are fewer than three.
+  // Whether its pairs say that it is faster than the start, and not by chance: kLeastPairs of them
+  // or more, in most of which it is, by a hundredth at least.
   bool is_faster() const;
 };
 

@@ -72,9 +72,13 @@ std::string chunk_note(const Outcome& outcome) {
 
 std::string kept_text(const Outcome& outcome) {
   const std::vector<Measured>& candidates = outcome.confirmed.candidates;
-  const bool none_measured =
-      std::ranges::all_of(candidates, [](const Measured& each) { return each.gains.empty(); });
-  if (!none_measured) return "nothing was measured to be faster than the start: it is kept\n";
+  std::ptrdiff_t most_pairs = 0;
+  for (const Measured& each : candidates) most_pairs = std::max(most_pairs, std::ssize(each.gains));
+  if (most_pairs >= kLeastPairs)
+    return "nothing was measured to be faster than the start: it is kept\n";
+  if (most_pairs > 0)
+    return fmt::format("no candidate has the {} pairs that it takes: the start is kept{}\n",
+                       kLeastPairs, outcome.was_interrupted() ? "" : "; raise --time-limit");
   if (outcome.was_interrupted()) return "nothing was measured yet: the start is kept\n";
   if (candidates.empty()) return "nothing is predicted to be faster than the start: it is kept\n";
   if (outcome.confirmed.ended == Ended::kTimeUp)

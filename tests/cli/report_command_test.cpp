@@ -95,6 +95,17 @@ TEST_F(ReportCommand, ListsWhatEverySettingCameTo) {
       << "a flag that is not built is no setting";
 }
 
+TEST_F(ReportCommand, TellsWhatAProfileSetFromWhatWasGiven) {
+  const std::string profile =
+      directory_.write("p.toml", "chunk-tokens = 32\nattention-group = 2\n");
+  ASSERT_EQ(run(plan({"--report", page(), "--profile", profile})).status, 0);
+  const json shown = data();
+  EXPECT_EQ(setting(shown, "--attention-group")["source"], "profile");
+  EXPECT_EQ(setting(shown, "--attention-group")["value"], "2");
+  EXPECT_EQ(setting(shown, "--chunk-tokens")["source"], "given") << "flags win over a profile";
+  EXPECT_EQ(setting(shown, "--chunk-tokens")["value"], "64");
+}
+
 TEST_F(ReportCommand, SaysWhyAPlanDoesNotFit) {
   const Outcome outcome = run(plan({"--report", page(), "--device-memory", "16KiB"}));
   EXPECT_EQ(outcome.status, 2);

@@ -93,6 +93,13 @@ TEST(DoctorThreads, FindsLimitsOfUserAndGroup) {
   expect_finding(only(check_threads(system)), Verdict::kGood, {"unlimited", "18"});
   system.limits[Resource::kThreads] = 17;
   expect_finding(only(check_threads(system)), Verdict::kInTheWay, {"17", "ulimit -u"});
+  system.limits[Resource::kThreads] = 20;
+  expect_finding(only(check_threads(system)), Verdict::kGood, {"20"});
+  system.write("proc/77/status", "Name:\tothers\nUid:\t1001\t1001\t1001\t1001\nThreads:\t50\n");
+  system.write("proc/78/status", "Name:\ta b\nUid:\t1000\t1000\t1000\t1000\nThreads:\t2\n");
+  expect_finding(only(check_threads(system)), Verdict::kGood, {"20", "2 are taken"});
+  system.write("proc/79/status", "Name:\tc\nUid:\t1000\t1000\t1000\t1000\nThreads:\t1\n");
+  expect_finding(only(check_threads(system)), Verdict::kInTheWay, {"3 are taken", "ulimit -u"});
   system.limits.clear();
   system.write("proc/self/cgroup", "8:pids:/box\n");
   system.write("sys/fs/cgroup/pids/box/pids.max", "100\n");

@@ -28,6 +28,7 @@ class MadeUpSystem final : public doctor::System {
     const auto found = limits.find(resource);
     return found == limits.end() ? doctor::kUnlimited : found->second;
   }
+  std::uint32_t user() const override { return 1000; }
   int ring_error() const override { return ring; }
   doctor::CudaProbe cuda() const override { return cuda_probe; }
   doctor::DirectoryProbe directory(const std::filesystem::path& /*path*/) const override {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "ebbtide/error.hpp"
 #include "src/profile/changes.hpp"
 #include "src/profile/profile_text.hpp"
 #include "tests/profile/simulated_profile.hpp"
@@ -39,12 +40,12 @@ void expect_named_and_cured(const SlowRun& run, Cause cause, const std::string& 
   const std::string verdict = verdict_text(profile);
   EXPECT_EQ(profile.measured.main_cause(), cause) << name(profile.measured.main_cause()) << "\n"
                                                   << verdict << tables_text(profile);
-  ASSERT_FALSE(profile.advice.empty()) << verdict << tables_text(profile);
+  ASSERT_FALSE(profile.advice->empty()) << verdict << tables_text(profile);
   EXPECT_TRUE(std::ranges::any_of(
-      profile.advice, [&](const Advice& advice) { return advice.flags.starts_with(flag); }))
+      *profile.advice, [&](const Advice& advice) { return advice.flags.starts_with(flag); }))
       << verdict << tables_text(profile);
-  EXPECT_NE(verdict.find(profile.advice.front().flags), std::string::npos) << verdict;
-  for (const Advice& advice : profile.advice) {
+  EXPECT_NE(verdict.find(profile.advice->front().flags), std::string::npos) << verdict;
+  for (const Advice& advice : *profile.advice) {
     const double seconds = run.seconds_with(advice, profile);
     EXPECT_LT(seconds, 0.995 * profile.measured.step_s) << advice.flags;
     EXPECT_NEAR(seconds, advice.step_s, 0.1 * seconds) << advice.flags;
@@ -102,10 +103,39 @@ TEST(Advice, AgainstAnOptimizerOnOneThread) {
 TEST(Advice, HasNoFlagAgainstSlowData) {
   const SlowRun run;
   Profile profile = simulated_profile(run.options, run.actual, 5);
+  advise(profile, run.options);
   EXPECT_EQ(profile.measured.main_cause(), Cause::kData);
   const std::string verdict = verdict_text(profile);
   EXPECT_NE(verdict.find("reading data takes"), std::string::npos) << verdict;
   EXPECT_NE(verdict.find("--data"), std::string::npos) << verdict;
+}
+
+// The search plans under the budgets that the run had, whatever is free when it asks.
+TEST(Advice, PlansUnderTheBudgetsOfTheRun) {
+  SlowRun run = over_a_slow_link();
+  run.options.planning.prefetch_chunk_steps = 0;
+  const Profile with_given = run.profiled();
+  Profile profile = simulated_profile(run.options, run.actual);
+  run.options.memory.device_bytes.reset();
+  run.options.memory.host_bytes.reset();
+  advise(profile, run.options);
+  ASSERT_TRUE(profile.advice);
+  ASSERT_FALSE(profile.advice->empty());
+  EXPECT_EQ(profile.advice->front().flags, with_given.advice->front().flags);
+  EXPECT_EQ(profile.advice->front().step_s, with_given.advice->front().step_s);
+}
+
+TEST(Advice, IsNoneWhereTheSearchWasCutShort) {
+  SlowRun run = over_a_slow_link();
+  run.options.planning.prefetch_chunk_steps = 0;
+  Profile profile = simulated_profile(run.options, run.actual);
+  int plans = 0;
+  const auto stop = [&plans](const std::string&) {
+    if (++plans == 3) throw Error(Errc::kCancelled, "stopped");
+  };
+  EXPECT_THROW(advise(profile, run.options, stop), Error);
+  EXPECT_FALSE(profile.advice);
+  EXPECT_EQ(verdict_text(profile).find("no change of a flag"), std::string::npos);
 }
 
 TEST(Advice, IsSilentWhereNothingStandsStill) {
@@ -114,7 +144,7 @@ TEST(Advice, IsSilentWhereNothingStandsStill) {
   run.options.memory.device_bytes = std::uint64_t{512} << 20;
   run.options.memory.parameter_tier = run.options.memory.gradient_tier = Tier::kDevice;
   Profile profile = run.profiled();
-  EXPECT_TRUE(profile.advice.empty()) << tables_text(profile);
+  EXPECT_TRUE(profile.advice->empty()) << tables_text(profile);
 }
 
 }  // namespace

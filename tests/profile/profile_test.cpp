@@ -26,14 +26,22 @@ TEST(AsMeasured, IsTheModelThatTheMachineRanBy) {
   EXPECT_GT(profile.measured.step_s, profile.predicted.step_s);
 }
 
-TEST(StepSummary, IsTheMeanOfTheStepsAfterTheFirstOnes) {
+TEST(StepSummary, WantsTheStepsAfterTheFirstOnes) {
   const StepSummary summary(2, generic_cpu_hardware());
   EXPECT_FALSE(summary.wants_record(2));
   EXPECT_TRUE(summary.wants_record(3));
-  const Profile one = simulated_profile(demo_options(), generic_cpu_hardware());
-  EXPECT_EQ(one.steps, 1);
-  EXPECT_NEAR(one.measured.step_s, one.predicted.step_s, 1e-12);
-  EXPECT_NEAR(one.measured.still_s(), one.predicted.still_s(), 1e-12);
+}
+
+TEST(StepSummary, IsTheMeanOfItsSteps) {
+  const Profile fast = simulated_profile(demo_options(), generic_cpu_hardware());
+  const Profile slow = simulated_profile(demo_options(), generic_cpu_hardware(), 1);
+  const Profile both = simulated_profile(demo_options(), generic_cpu_hardware(), {0, 1});
+  EXPECT_EQ(both.steps, 2);
+  EXPECT_NEAR(fast.measured.step_s, fast.predicted.step_s, 1e-12);
+  EXPECT_NEAR(slow.measured.step_s, fast.measured.step_s + 1, 1e-12);
+  EXPECT_NEAR(both.measured.step_s, fast.measured.step_s + 0.5, 1e-12);
+  EXPECT_NEAR(both.measured.causes[index(report::Cause::kData)], 0.5, 1e-12);
+  EXPECT_NEAR(both.predicted.step_s, fast.predicted.step_s, 1e-12);
 }
 
 TEST(ProfileJson, AddsUpLikeTheTables) {

@@ -21,7 +21,7 @@ train::TrainOptions demo_options() {
 }
 
 Profile simulated_profile(const train::TrainOptions& options, const HardwareModel& actual,
-                          double data_s) {
+                          const std::vector<double>& data_s) {
   const model::ModelConfig config = train::load_any_config(options);
   const train::RunModel run{.config = config,
                             .shape = train::resolve_shape(config, options),
@@ -31,7 +31,7 @@ Profile simulated_profile(const train::TrainOptions& options, const HardwareMode
   const Budgets budgets =
       train::resolve_budgets(options.memory, train::machine_limits(options.memory));
   train::StepPlans plans = train::choose_plans(run, options, 0, budgets, rates);
-  report::StepRecord record{.step = 1, .step_seconds = data_s, .data_seconds = data_s, .runs = {}};
+  report::StepRecord record;
   plans.for_each_of_step(options.run.seq_len, options.run.micro_steps(),
                          [&](const train::PlannedProgram& planned, std::int64_t /*times*/) {
                            Timeline timeline = simulate(planned.program, planned.plan, actual);
@@ -44,9 +44,16 @@ Profile simulated_profile(const train::TrainOptions& options, const HardwareMode
   facts.shape = plans.recipe().shape;
   facts.placement = plans.recipe().placement;
   facts.activations = plans.recipe().activations;
+  facts.budgets = budgets;
   facts.threads = 1;
   summary.planned(facts, {});
-  summary.recorded(record);
+  const double run_s = record.step_seconds;
+  for (const double seconds : data_s) {
+    ++record.step;
+    record.data_seconds = seconds;
+    record.step_seconds = run_s + seconds;
+    summary.recorded(record);
+  }
   Profile profile = summary.profile();
   profile.usable_threads = 2;
   return profile;

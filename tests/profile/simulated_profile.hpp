@@ -1,6 +1,8 @@
 // Profiles of runs in virtual time: planned for the machine that the options name, run on another.
 #pragma once
 
+#include <vector>
+
 #include "src/profile/advice.hpp"
 
 namespace ebbtide::profile {
@@ -9,8 +11,12 @@ namespace ebbtide::profile {
 // drives that hide behind compute.
 train::TrainOptions demo_options();
 
-// A step as the machine `actual` runs it. `data_s`: spent on reading sequences beside it.
+// Steps as the machine `actual` runs them. `data_s`: of each, spent on reading sequences beside it.
 Profile simulated_profile(const train::TrainOptions& options, const HardwareModel& actual,
-                          double data_s = 0);
+                          const std::vector<double>& data_s);
+inline Profile simulated_profile(const train::TrainOptions& options, const HardwareModel& actual,
+                                 double data_s = 0) {
+  return simulated_profile(options, actual, std::vector{data_s});
+}
 
 }  // namespace ebbtide::profile

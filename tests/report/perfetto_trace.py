@@ -102,6 +102,16 @@ class PerfettoTrace(unittest.TestCase):
             logged = sum(step["exposed_seconds"][lane] for step in self.log[FIRST_TRACED - 1 :])
             self.assertAlmostEqual(found.seconds, logged, delta=1e-9 + 0.125e-6 * found.n, msg=lane)
 
+    def test_gives_the_causes_of_each_wait(self):
+        # The README's query; each wait's causes add up to its length.
+        causes = self.rows(
+            "select sum(coalesce(real_value, int_value)) as seconds from slice "
+            "join args using (arg_set_id) where cat = 'compute waits' and key glob 'args.causes.*'"
+        )[0]
+        waits = self.rows("select sum(dur) / 1e9 as seconds, count(*) as n from slice "
+                          "where cat = 'compute waits'")[0]
+        self.assertAlmostEqual(causes.seconds, waits.seconds, delta=1e-9 + 0.125e-6 * waits.n)
+
 
 def main(program):
     with tempfile.TemporaryDirectory() as name:

@@ -28,7 +28,8 @@ std::optional<Hierarchy> hierarchy_of(const std::string& line, const std::string
   const auto below = [&](const fs::path& top) {
     // Seen from inside a container the path may lead out of what is mounted.
     const fs::path group = path.empty() ? top : top / path;
-    return fs::exists(group) ? group : top;
+    std::error_code ignored;
+    return fs::exists(group, ignored) ? group : top;
   };
   if (controllers.empty()) return Hierarchy{below(mounts), mounts, Version::kTwo};
   if (("," + controllers + ",").find("," + controller + ",") == std::string::npos)

@@ -1,4 +1,4 @@
-#include "src/tune/profile.hpp"
+#include "src/tune/saved_settings.hpp"
 
 #include <fmt/format.h>
 #include <toml++/toml.h>
@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <fstream>
 #include <span>
+#include <sstream>
 
 #include "ebbtide/error.hpp"
 #include "src/model/new_file.hpp"
@@ -26,12 +27,9 @@ bool is_number(const std::string& text) {
 
 std::string line_of(const FlagValue& flag) {
   if (is_number(flag.value)) return fmt::format("{} = {}\n", flag.name, flag.value);
-  std::string quoted;
-  for (const char c : flag.value) {
-    if (c == '"' || c == '\\') quoted += '\\';
-    quoted += c;
-  }
-  return fmt::format("{} = \"{}\"\n", flag.name, quoted);
+  std::ostringstream quoted;
+  quoted << toml::toml_formatter(toml::value(flag.value), toml::format_flags::none);
+  return fmt::format("{} = {}\n", flag.name, quoted.str());
 }
 
 std::string text_of(const std::string& file, std::string_view key, const toml::node& node) {
@@ -63,7 +61,7 @@ std::vector<FlagValue> made_for(const train::TrainOptions& options) {
           {"link-bandwidth", link ? fmt::format("{}/s", *link) : "none"}};
 }
 
-std::string profile_text(const Profile& profile, const std::vector<std::string>& notes) {
+std::string profile_text(const SavedSettings& profile, const std::vector<std::string>& notes) {
   std::string text;
   for (const std::string& note : notes) text += fmt::format("# {}\n", note);
   for (const FlagValue& flag : profile.flags) text += line_of(flag);
@@ -78,8 +76,8 @@ void write_profile(const std::filesystem::path& path, const std::string& text) {
   file.commit();
 }
 
-Profile parse_profile(std::string_view toml, const std::string& file) {
-  Profile profile;
+SavedSettings parse_profile(std::string_view toml, const std::string& file) {
+  SavedSettings profile;
   toml::table document;
   try {
     document = toml::parse(toml);
@@ -102,7 +100,7 @@ Profile parse_profile(std::string_view toml, const std::string& file) {
   return profile;
 }
 
-Profile read_profile(const std::filesystem::path& path) {
+SavedSettings read_profile(const std::filesystem::path& path) {
   std::error_code ignored;
   // Before it is opened: a FIFO would be waited for.
   if (!std::filesystem::exists(path, ignored)) refuse(path.string(), "no such file");
@@ -118,7 +116,7 @@ Profile read_profile(const std::filesystem::path& path) {
   return parse_profile(text, path.string());
 }
 
-std::vector<std::string> differences(const Profile& profile, const train::TrainOptions& now) {
+std::vector<std::string> differences(const SavedSettings& profile, const train::TrainOptions& now) {
   std::vector<std::string> lines;
   for (const FlagValue& own : made_for(now)) {
     const auto then = std::ranges::find(profile.made_for, own.name, &FlagValue::name);

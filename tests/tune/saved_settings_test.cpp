@@ -1,5 +1,5 @@
 // Profiles as files.
-#include "src/tune/profile.hpp"
+#include "src/tune/saved_settings.hpp"
 
 #include <gtest/gtest.h>
 
@@ -11,17 +11,17 @@
 namespace ebbtide::tune {
 namespace {
 
-Profile profile() {
+SavedSettings profile() {
   Setting setting;
   setting.planning.chunk_tokens = 512;
   setting.planning.saved_fraction = 0.75;
   setting.planning.bucket_bytes = 4 << 20;
-  Profile result{.flags = flags_of(setting), .made_for = made_for({})};
-  result.flags.push_back({"hardware", "a \"machine\" \\ of mine.toml"});
+  SavedSettings result{.flags = flags_of(setting), .made_for = made_for({})};
+  result.flags.push_back({"hardware", "a \"machine\" \\ of\nmine.toml"});
   return result;
 }
 
-Profile sorted(Profile profile) {
+SavedSettings sorted(SavedSettings profile) {
   std::ranges::sort(profile.flags, {}, &FlagValue::name);
   std::ranges::sort(profile.made_for, {}, &FlagValue::name);
   return profile;
