@@ -67,9 +67,7 @@ profile::Profile run(const train::TrainOptions& options, const ProfileExtras& ex
   train::Stop stop;
   const SignalWatcher watcher([&stop](const std::string& signal) { stop.request(signal); });
   StatusLine line(stderr);
-  profile::StepSummary summary(
-      extras.skip_first,
-      train::paced(options.hardware.value_or(generic_cpu_hardware()), options.transfer));
+  profile::StepSummary summary(extras.skip_first, train::rates_of(options));
   Watched watched(summary, line, options.run.steps);
   train::train(options, watched, stop);
   profile::Profile profile = summary.profile();

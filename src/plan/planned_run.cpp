@@ -18,16 +18,6 @@ bool does_not_fit(const Error& error) {
   return error.code() == make_error_code(Errc::kDoesNotFit);
 }
 
-// Evaluation is planned as long as training.
-std::int64_t evaluation_tokens(const train::TrainOptions& options) {
-  return options.evaluation.every > 0 ? options.run.seq_len : 0;
-}
-
-// Programs without kernels: they are planned, never run.
-train::RunModel run_model(const model::ModelConfig& config, const model::StepShape& shape) {
-  return {.config = config, .shape = shape, .device_kernels = {}, .host_kernels = {}};
-}
-
 }  // namespace
 
 std::vector<SimulatedProgram> simulate_step(train::StepPlans& plans,
@@ -68,7 +58,7 @@ PlannedRun plan_run(const Request& request, const train::OnTried& on_tried, trai
   };
   try {
     run.plans =
-        train::choose_plans(run_model(run.config, run.shape), options, evaluation_tokens(options),
+        train::choose_plans({run.config, run.shape}, options, train::evaluated_tokens(options),
                             run.target.budgets, run.target.rates, keep, effort);
   } catch (const Error& error) {
     if (!does_not_fit(error)) throw;
@@ -80,9 +70,9 @@ PlannedRun plan_run(const Request& request, const train::OnTried& on_tried, trai
 }
 
 void find_remedies(const Request& request, PlannedRun& run) {
-  run.remedies =
-      train::remedies(run_model(run.config, run.shape), request.options,
-                      evaluation_tokens(request.options), run.target.budgets, run.target.rates);
+  run.remedies = train::remedies({run.config, run.shape}, request.options,
+                                 train::evaluated_tokens(request.options), run.target.budgets,
+                                 run.target.rates);
 }
 
 }  // namespace ebbtide::plan

@@ -75,10 +75,7 @@ class Search {
   }
 
   train::RunModel run_model(const train::TrainOptions& options) const {
-    return {.config = config_,
-            .shape = train::resolve_shape(config_, options),
-            .device_kernels = {},
-            .host_kernels = {}};
+    return {.config = config_, .shape = train::resolve_shape(config_, options)};
   }
 
   std::optional<double> searched_s(const Change& change) {

@@ -18,7 +18,8 @@ namespace {
 // Tracks in the order in which they are shown; each lane has room for as many as its disk could
 // have in flight.
 constexpr std::int32_t kStepTrack = 100;
-constexpr std::int32_t kStillTrack = 200;
+constexpr std::int32_t kRunTrack = 200;
+constexpr std::int32_t kStillTrack = 300;
 constexpr std::int32_t kTracksALane = 10000;
 constexpr std::array kShown{Lane::kCompute,   Lane::kHostCompute, Lane::kComm, Lane::kD2h,
                             Lane::kNvmeWrite, Lane::kNvmeRead,    Lane::kH2d};
@@ -106,6 +107,7 @@ Trace::Trace(const std::filesystem::path& path, const std::string& process, std:
     : file_(path), events_(file_), process_(rank + 1) {
   events_.name_process(process_, json_escaped(process));
   events_.name_track({process_, kStepTrack}, "step");
+  events_.name_track({process_, kRunTrack}, "runs");
   events_.name_track({process_, kStillTrack}, "compute waits");
   file_.keep();
 }
@@ -125,7 +127,7 @@ void Trace::add(const StepRecord& record, const HardwareModel& hardware) {
 void Trace::add_run(const ProgramRun& run, TraceTime origin) {
   const TraceSpan span{origin + trace_time(run.start_s),
                        origin + trace_time(run.start_s + run.timeline.step_seconds)};
-  events_.slice({process_, kStepTrack}, span, {json_escaped(run.name), "run", ""});
+  events_.slice({process_, kRunTrack}, span, {json_escaped(run.name), "run", ""});
   const Run written(run, origin, flow_count_);
   flow_count_ += written.flows.size();
   task_count_ += written.order.size();

@@ -68,7 +68,7 @@ void TraceFile::close_array() noexcept {
   const bool is_cut =
       ::ftruncate(file_, static_cast<off_t>(kept_bytes_)) == 0 && ::lseek(file_, 0, SEEK_END) >= 0;
   // Where it cannot be cut (a pipe), or closed, readers do without the bracket.
-  if (is_cut && ::write(file_, "\n]", 2) < 0) errno = 0;
+  if (is_cut && kept_bytes_ > 0 && ::write(file_, "\n]", 2) < 0) errno = 0;
   ::close(file_);
   file_ = -1;
 }

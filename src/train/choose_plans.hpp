@@ -16,8 +16,8 @@ namespace ebbtide::train {
 struct RunModel {
   model::ModelConfig config;
   model::StepShape shape;
-  model::SharedKernels device_kernels;
-  model::SharedKernels host_kernels;
+  model::SharedKernels device_kernels{};  // null for programs that are planned and never run
+  model::SharedKernels host_kernels{};
 };
 
 ProgramRecipe recipe_of(const RunModel& run, const Placed& placed);

@@ -104,4 +104,12 @@ HardwareModel paced(HardwareModel hardware, const TransferOptions& transfer) {
   return hardware;
 }
 
+std::int64_t evaluated_tokens(const TrainOptions& options) {
+  return options.evaluation.every > 0 ? options.run.seq_len : 0;
+}
+
+HardwareModel rates_of(const TrainOptions& options) {
+  return paced(options.hardware.value_or(generic_cpu_hardware()), options.transfer);
+}
+
 }  // namespace ebbtide::train

@@ -42,5 +42,10 @@ PlanOptions plan_options(const TrainOptions& options, const HardwareModel& hardw
 
 // The machine behind a link that --link-bandwidth slows.
 HardwareModel paced(HardwareModel hardware, const TransferOptions& transfer);
+// Of an evaluation, which is planned as long as training; 0 where there is none.
+std::int64_t evaluated_tokens(const TrainOptions& options);
+
+// What a run's plans are timed by: the machine that is given or else a common one, paced.
+HardwareModel rates_of(const TrainOptions& options);
 
 }  // namespace ebbtide::train

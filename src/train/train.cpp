@@ -34,10 +34,6 @@ std::int64_t usable_threads(const RunShape& run) {
   return run.threads > 0 ? run.threads : kernels::usable_cpus();
 }
 
-HardwareModel hardware_of(const TrainOptions& options) {
-  return paced(options.hardware.value_or(generic_cpu_hardware()), options.transfer);
-}
-
 RunModel run_model(const TrainOptions& options, std::int64_t threads) {
   RunModel run;
   run.config = load_config(options);
@@ -220,7 +216,7 @@ Error with_remedies(const Error& misfit, const std::vector<Remedy>& remedies) {
 
 StepPlans plans_that_fit(const TrainOptions& options, const RunModel& run, const Sources& sources,
                          const Budgets& budgets, const Stop& stop) {
-  const HardwareModel hardware = hardware_of(options);
+  const HardwareModel hardware = rates_of(options);
   const std::int64_t evaluation = sources.evaluation.tokens;
   try {
     return choose_plans(run, options, evaluation, budgets, hardware,

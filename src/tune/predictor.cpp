@@ -13,19 +13,6 @@
 namespace ebbtide::tune {
 namespace {
 
-// Programs without kernels: they are planned, never run.
-train::RunModel run_model(const model::ModelConfig& config, const train::TrainOptions& options) {
-  return {.config = config,
-          .shape = train::resolve_shape(config, options),
-          .device_kernels = {},
-          .host_kernels = {}};
-}
-
-// Evaluation is planned as long as training.
-std::int64_t evaluation_tokens(const train::TrainOptions& options) {
-  return options.evaluation.every > 0 ? options.run.seq_len : 0;
-}
-
 bool has_auto_transfers(const Setting& setting) {
   return !setting.planning.prefetch_chunk_steps && !setting.planning.bucket_bytes;
 }
@@ -47,8 +34,7 @@ Predictor::Predictor(const train::TrainOptions& options, std::function<void()> b
       between_(std::move(between)),
       config_(train::load_config(options)),
       budgets_(train::resolve_budgets(options.memory, train::machine_limits(options.memory))),
-      hardware_(train::paced(options.hardware.value_or(generic_cpu_hardware()), options.transfer)) {
-}
+      hardware_(train::rates_of(options)) {}
 
 Predicted Predictor::predict(const Setting& setting) {
   between_();
@@ -64,15 +50,15 @@ Predicted Predictor::predict(const Setting& setting) {
 }
 
 Predicted Predictor::search(const Setting& setting, const train::TrainOptions& options) {
-  train::check_planning_fits(config_, options, evaluation_tokens(options),
+  train::check_planning_fits(config_, options, train::evaluated_tokens(options),
                              train::machine_limits(options.memory));
   Predicted predicted{.setting = setting};
-  train::StepPlans plans =
-      train::choose_plans(run_model(config_, options), options, evaluation_tokens(options),
-                          budgets_, hardware_, [&](const train::Tried& tried) {
-                            between_();
-                            predicted.tried.push_back(tried);
-                          });
+  train::StepPlans plans = train::choose_plans({config_, train::resolve_shape(config_, options)},
+                                               options, train::evaluated_tokens(options), budgets_,
+                                               hardware_, [&](const train::Tried& tried) {
+                                                 between_();
+                                                 predicted.tried.push_back(tried);
+                                               });
   const train::ProgramRecipe& recipe = plans.recipe();
   predicted.step_seconds = plans.totals(options.run.seq_len, options.run.micro_steps()).seconds;
   predicted.plan_fingerprint = fingerprint_of(plans, options);
@@ -90,7 +76,6 @@ Predicted Predictor::replan(const Setting& setting, const train::TrainOptions& o
                          {budgets_, hardware_, train::plan_options(options, hardware_)});
   Predicted predicted = chosen.predicted;
   predicted.setting = setting;
-  predicted.tried.clear();
   predicted.step_seconds = plans.totals(options.run.seq_len, options.run.micro_steps()).seconds;
   predicted.plan_fingerprint = fingerprint_of(plans, options);
   return predicted;

@@ -80,7 +80,7 @@ class PerfettoTrace(unittest.TestCase):
             self.assertGreater(read[lane], 0, lane)
 
     def test_has_no_slice_of_a_lane_inside_another(self):
-        nested = self.rows("select count(*) as n from slice where depth > 0 and cat != 'run'")
+        nested = self.rows("select count(*) as n from slice where depth > 0")
         self.assertEqual(nested[0].n, 0)
 
     def test_has_every_arrow(self):

@@ -11,7 +11,7 @@ function drawHeader() {
   byId('ending').textContent = run.ending;
   byId('ending').hidden = run.ending === '' || run.ending === run.verdict;
   byId('footer').textContent = `Ebbtide ${run.version}. This page needs no network.`;
-  for (const remark of run.remarks) byId('ending').after(el('p', {class: 'note'}, remark));
+  byId('ending').after(...run.remarks.map(remark => el('p', {class: 'note'}, remark)));
 }
 
 function captionOf(step) {
